@@ -1,0 +1,146 @@
+# One function for each kind of target. A new file or folder is found by its place; nothing is listed by hand.
+
+# src/**/*.cc and the embedded device headers -> the static library `tilewright`.
+function(tilewright_add_library)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/*.cc")
+  tilewright_embed_device_headers(embedded)
+  add_library(tilewright STATIC ${sources} "${embedded}")
+  target_include_directories(tilewright PUBLIC "${PROJECT_SOURCE_DIR}/include" "${PROJECT_SOURCE_DIR}/src")
+  target_link_libraries(tilewright PUBLIC fmt::fmt Threads::Threads ${CMAKE_DL_LIBS} tilewright_flags)
+  # A Python module or another shared library can link it. The programs here are not, so that they can share one
+  # precompiled header with the test harness.
+  set_target_properties(tilewright PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  tilewright_precompile(tilewright)
+endfunction()
+
+# tools/<name>/*.cc -> the executable <build>/<name>.
+function(tilewright_add_tool name)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/${name}/*.cc")
+  add_executable(${name} ${sources})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tools/${name}")
+  target_compile_definitions(${name} PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}")
+  target_link_libraries(${name} PRIVATE tilewright nlohmann_json::nlohmann_json CLI11::CLI11)
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+endfunction()
+
+# examples/<name>.cc -> <build>/examples/<name>; the target `examples` builds them all.
+function(tilewright_add_examples)
+  add_custom_target(examples)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/examples/*.cc")
+  foreach(source IN LISTS sources)
+    get_filename_component(name "${source}" NAME_WE)
+    add_executable(example_${name} "${source}")
+    target_link_libraries(example_${name} PRIVATE tilewright)
+    set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
+      RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
+    add_dependencies(examples example_${name})
+  endforeach()
+endfunction()
+
+# tests/<folder>/*.cc -> the suite <build>/test_<folder>, one ctest entry with the label <folder>; the target `tests`
+# builds them all. tests/harness/*.cc is code which every suite links, the `main` of the suites among it.
+# A folder may hold a suite.cmake which sets SUITE_SERIAL (runs alone), SUITE_LABELS (further labels) or
+# SUITE_LIBRARIES (further libraries to link).
+# <build>/tests.txt, which `tw test` reads, has one line for each suite: executable, labels with commas, RUN_SERIAL or
+# nothing.
+function(tilewright_add_tests)
+  file(GLOB harness CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/harness/*.cc")
+  add_library(tilewright_harness STATIC ${harness})
+  target_include_directories(tilewright_harness PUBLIC "${PROJECT_SOURCE_DIR}/tests")
+  target_compile_definitions(tilewright_harness PUBLIC TILEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                                       TILEWRIGHT_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  target_link_libraries(tilewright_harness PUBLIC tilewright GTest::gtest nlohmann_json::nlohmann_json)
+  tilewright_precompile(tilewright_harness <gtest/gtest.h>)
+
+  add_custom_target(tests DEPENDS tw)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/*/*.cc")
+  set(folders "")
+  foreach(source IN LISTS sources)
+    get_filename_component(folder "${source}" DIRECTORY)
+    get_filename_component(folder "${folder}" NAME)
+    list(APPEND folders ${folder})
+  endforeach()
+  list(REMOVE_DUPLICATES folders)
+  list(REMOVE_ITEM folders harness)
+
+  set(lines "")
+  foreach(folder IN LISTS folders)
+    tilewright_add_suite(${folder} line)
+    string(APPEND lines "${line}\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests.txt" CONTENT "${lines}" @ONLY)
+endfunction()
+
+function(tilewright_add_suite folder line_variable)
+  set(SUITE_SERIAL OFF)
+  set(SUITE_LABELS "")
+  set(SUITE_LIBRARIES "")
+  include("${PROJECT_SOURCE_DIR}/tests/${folder}/suite.cmake" OPTIONAL)
+  set(labels ${folder} ${SUITE_LABELS})
+
+  set(name test_${folder})
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc")
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE tilewright_harness ${SUITE_LIBRARIES})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+  if(TILEWRIGHT_PCH)
+    target_precompile_headers(${name} REUSE_FROM tilewright_harness)
+  endif()
+  add_dependencies(tests ${name})
+
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" RUN_SERIAL ${SUITE_SERIAL})
+  string(REPLACE ";" "," line "${labels}")
+  set(line "${name} ${line}")
+  if(SUITE_SERIAL)
+    string(APPEND line " RUN_SERIAL")
+  endif()
+  set(${line_variable} "${line}" PARENT_SCOPE)
+endfunction()
+
+# bench/<name>.cc or bench/<name>/*.cc -> <build>/bench/<name>; the target `benches` builds them all. A benchmark
+# whose sources include <cblas.h> is built only where OpenBLAS is found.
+function(tilewright_add_benches)
+  add_custom_target(benches)
+  find_package(OpenBLAS QUIET CONFIG)
+  if(NOT OpenBLAS_LIBRARIES)
+    find_library(OpenBLAS_LIBRARIES openblas)
+    find_path(OpenBLAS_INCLUDE_DIRS cblas.h PATH_SUFFIXES openblas openblas-pthread)
+  endif()
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/bench/*.cc" "${PROJECT_SOURCE_DIR}/bench/*/*.cc")
+  set(names "")
+  foreach(source IN LISTS sources)
+    file(RELATIVE_PATH name "${PROJECT_SOURCE_DIR}/bench" "${source}")
+    string(REGEX REPLACE "(/|\\.cc$).*" "" name "${name}")
+    list(APPEND names ${name})
+    list(APPEND sources_${name} "${source}")
+  endforeach()
+  list(REMOVE_DUPLICATES names)
+  foreach(name IN LISTS names)
+    tilewright_add_bench(${name} ${sources_${name}})
+  endforeach()
+endfunction()
+
+function(tilewright_add_bench name)
+  set(uses_openblas OFF)
+  foreach(source IN LISTS ARGN)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
+    file(STRINGS "${source}" includes REGEX "^#include <cblas.h>")
+    if(includes)
+      set(uses_openblas ON)
+    endif()
+  endforeach()
+  if(uses_openblas AND NOT (OpenBLAS_LIBRARIES AND OpenBLAS_INCLUDE_DIRS))
+    message(STATUS "bench/${name} is left out: OpenBLAS was not found (libopenblas-dev)")
+    return()
+  endif()
+  add_executable(bench_${name} ${ARGN})
+  target_link_libraries(bench_${name} PRIVATE tilewright nlohmann_json::nlohmann_json CLI11::CLI11)
+  if(uses_openblas)
+    target_include_directories(bench_${name} SYSTEM PRIVATE ${OpenBLAS_INCLUDE_DIRS})
+    target_link_libraries(bench_${name} PRIVATE ${OpenBLAS_LIBRARIES})
+  endif()
+  set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name}
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
+  add_dependencies(benches bench_${name})
+endfunction()

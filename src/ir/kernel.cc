@@ -1,0 +1,37 @@
+#include "ir/kernel.h"
+
+#include <algorithm>
+
+namespace tilewright::ir {
+
+namespace {
+
+bool equal_tiles(const Tile& a, const Tile& b) {
+  return a.name == b.name && a.space == b.space && a.dtype == b.dtype && equal(a.shape, b.shape) &&
+         a.tensor == b.tensor && same_double(a.safe_value, b.safe_value) && a.layout == b.layout &&
+         a.stages == b.stages && a.unchecked == b.unchecked && a.origin == b.origin;
+}
+
+bool equal_kernels(const Kernel& a, const Kernel& b) {
+  return a.name == b.name && a.threads == b.threads && equal(a.grid, b.grid) && equal(a.block_vars, b.block_vars) &&
+         std::equal(a.tiles.begin(), a.tiles.end(), b.tiles.begin(), b.tiles.end(), equal_tiles) &&
+         equal(a.body, b.body);
+}
+
+bool equal_tensors(const Tensor& a, const Tensor& b) {
+  return a.name == b.name && a.dtype == b.dtype && a.kind == b.kind && equal(a.shape, b.shape) &&
+         equal(a.strides, b.strides);
+}
+
+bool equal_scalars(const Scalar& a, const Scalar& b) { return a.kind == b.kind && equal(a.var, b.var); }
+
+}  // namespace
+
+bool equal(const Program& a, const Program& b) {
+  return a.name == b.name && a.next_var == b.next_var && a.params == b.params &&
+         std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), equal_tensors) &&
+         std::equal(a.scalars.begin(), a.scalars.end(), b.scalars.begin(), b.scalars.end(), equal_scalars) &&
+         std::equal(a.kernels.begin(), a.kernels.end(), b.kernels.begin(), b.kernels.end(), equal_kernels);
+}
+
+}  // namespace tilewright::ir

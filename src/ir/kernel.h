@@ -1,0 +1,75 @@
+// Kernels and programs.
+#pragma once
+
+#include "ir/stmt.h"
+#include "ir/tile.h"
+
+#include <string>
+#include <vector>
+
+namespace tilewright::ir {
+
+// A grid of blocks, each running `body`. Blocks are independent and may run in any order.
+struct Kernel {
+  std::string name;
+  std::vector<Expr> grid;        // extents, 1 to 3 of them: x, y, z
+  std::vector<Expr> block_vars;  // one var per grid dimension, 0 <= var < extent
+  int threads = 128;             // of one block, where the target has threads
+  std::vector<Tile> tiles;
+  Block body;
+  Loc loc;
+
+  const Tile& tile(TileId id) const { return tiles[size_t(id)]; }
+};
+
+enum class TensorKind : uint8_t {
+  parameter,  // passed at launch
+  workspace,  // allocated by the runtime, contents undefined at launch
+};
+
+// A tensor in global memory. `strides` are in elements; empty means contiguous row-major.
+struct Tensor {
+  std::string name;
+  DType dtype = DType::f32;
+  std::vector<Expr> shape;
+  std::vector<Expr> strides;
+  TensorKind kind = TensorKind::parameter;
+  Loc loc;
+};
+
+enum class ScalarKind : uint8_t {
+  parameter,  // passed at launch
+  extent,     // solved from the tensors' shapes and strides at launch
+};
+
+struct Scalar {
+  Expr var;
+  ScalarKind kind = ScalarKind::parameter;
+  Loc loc;
+};
+
+// A launch argument: a row of Program::tensors or of Program::scalars, of kind parameter.
+struct Param {
+  bool is_tensor = true;
+  int index = 0;
+  friend bool operator==(const Param&, const Param&) = default;
+};
+
+// An ordered list of kernels over tensors and scalars.
+struct Program {
+  std::string name;
+  std::vector<Param> params;  // launch arguments in order
+  std::vector<Tensor> tensors;
+  std::vector<Scalar> scalars;
+  std::vector<Kernel> kernels;
+  VarId next_var = 0;  // every var id of the program is below this
+  Loc loc;
+
+  Expr fresh_var(std::string var_name, DType dtype = kIndex, Loc var_loc = {}) {
+    return var(next_var++, std::move(var_name), dtype, std::move(var_loc));
+  }
+};
+
+bool equal(const Program& a, const Program& b);
+
+}  // namespace tilewright::ir

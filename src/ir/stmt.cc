@@ -1,0 +1,84 @@
+#include "ir/stmt.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace tilewright::ir {
+
+std::string_view to_string(LoopKind kind) {
+  switch (kind) {
+    case LoopKind::serial: return "serial";
+    case LoopKind::unrolled: return "unrolled";
+    case LoopKind::pipelined: return "pipelined";
+    case LoopKind::parallel: return "parallel";
+  }
+  return "?";
+}
+
+const AttrValue* find_attr(const Attrs& attrs, std::string_view name) {
+  const auto it = std::find_if(attrs.begin(), attrs.end(), [&](const auto& a) { return a.first == name; });
+  return it == attrs.end() ? nullptr : &it->second;
+}
+
+int64_t int_attr(const Attrs& attrs, std::string_view name, int64_t otherwise) {
+  const AttrValue* value = find_attr(attrs, name);
+  const int64_t* i = value ? std::get_if<int64_t>(value) : nullptr;
+  return i ? *i : otherwise;
+}
+
+bool same_double(double a, double b) {
+  return (std::isnan(a) && std::isnan(b)) || std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
+}
+
+bool equal(const Attrs& a, const Attrs& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    const double* f = std::get_if<double>(&x.second);
+    const double* g = std::get_if<double>(&y.second);
+    return x.first == y.first && (f && g ? same_double(*f, *g) : x.second == y.second);
+  });
+}
+
+namespace {
+
+bool equal_dims(const LoopDim& a, const LoopDim& b) {
+  return equal(a.var, b.var) && equal(a.begin, b.begin) && equal(a.extent, b.extent) && a.step == b.step;
+}
+
+struct Equal {
+  bool operator()(const OpStmt& a, const OpStmt& b) const {
+    return a.def == b.def && equal(a.attrs, b.attrs) && a.exec == b.exec && equal(a.scalars, b.scalars) &&
+           std::equal(a.tiles.begin(), a.tiles.end(), b.tiles.begin(), b.tiles.end(),
+                      [](const TileRef& x, const TileRef& y) { return equal(x, y); });
+  }
+  bool operator()(const LetStmt& a, const LetStmt& b) const { return equal(a.var, b.var) && equal(a.value, b.value); }
+  bool operator()(const StoreStmt& a, const StoreStmt& b) const {
+    return a.tile == b.tile && equal(a.indices, b.indices) && equal(a.value, b.value);
+  }
+  bool operator()(const ForStmt& a, const ForStmt& b) const {
+    return a.kind == b.kind && equal(a.attrs, b.attrs) &&
+           std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(), equal_dims) && equal(a.body, b.body);
+  }
+  bool operator()(const WhileStmt& a, const WhileStmt& b) const {
+    return equal(a.condition, b.condition) && equal(a.body, b.body);
+  }
+  bool operator()(const IfStmt& a, const IfStmt& b) const {
+    return equal(a.condition, b.condition) && equal(a.then, b.then) && equal(a.otherwise, b.otherwise);
+  }
+  bool operator()(const BreakStmt&, const BreakStmt&) const { return true; }
+  bool operator()(const ContinueStmt&, const ContinueStmt&) const { return true; }
+  template <class A, class B>
+  bool operator()(const A&, const B&) const {
+    return false;
+  }
+};
+
+}  // namespace
+
+bool equal(const Stmt& a, const Stmt& b) { return a == b || std::visit(Equal(), a->value, b->value); }
+
+bool equal(const Block& a, const Block& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Stmt& x, const Stmt& y) { return equal(x, y); });
+}
+
+}  // namespace tilewright::ir

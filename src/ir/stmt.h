@@ -1,0 +1,119 @@
+// Statements: one ordered step each. Trees are immutable and shared; passes rebuild what they change.
+#pragma once
+
+#include "ir/expr.h"
+#include "ir/tile.h"
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace tilewright::ir {
+
+struct OpDef;
+struct StmtNode;
+using Stmt = std::shared_ptr<const StmtNode>;
+using Block = std::vector<Stmt>;
+
+// Attributes of an op as ordered (name, value) pairs: what print, parse, hash and compare see. Each op family has a
+// typed struct that converts to and from this form (see ops/).
+using AttrValue = std::variant<bool, int64_t, double, std::string>;
+using Attrs = std::vector<std::pair<std::string, AttrValue>>;
+
+// The range of warps of a block that executes a statement; num_warps 0 means all of them.
+struct ExecSet {
+  int first_warp = 0;
+  int num_warps = 0;
+  friend bool operator==(const ExecSet&, const ExecSet&) = default;
+};
+
+// A tile operation. Operand and scalar counts and meanings are the op's own (ops/*.h).
+struct OpStmt {
+  const OpDef* def = nullptr;
+  std::vector<TileRef> tiles = {};
+  std::vector<Expr> scalars = {};
+  Attrs attrs = {};
+  ExecSet exec = {};
+};
+
+// Binds `var` to the value that `value` has here, for the rest of the enclosing block.
+struct LetStmt {
+  Expr var;
+  Expr value;
+};
+
+// tile[indices] = value, rounded or wrapped to the tile's dtype (value has that dtype).
+// Outside a global tile's shape nothing is written; outside an on-chip tile's shape is an error at run time.
+struct StoreStmt {
+  TileId tile = -1;
+  std::vector<Expr> indices;
+  Expr value;
+};
+
+enum class LoopKind : uint8_t {
+  serial,
+  unrolled,   // serial, with the wish to be unrolled
+  pipelined,  // serial, with the wish to overlap iterations over num_stages buffers
+  parallel,   // iterations are independent: any order, any interleaving
+};
+std::string_view to_string(LoopKind kind);
+
+// var = begin + t * step for t in [0, extent).
+struct LoopDim {
+  Expr var;
+  Expr begin;
+  Expr extent;
+  int64_t step = 1;
+};
+
+// A loop nest over `dims`, the first outermost. Only a parallel loop may have more than one dimension.
+struct ForStmt {
+  LoopKind kind = LoopKind::serial;
+  std::vector<LoopDim> dims;
+  Attrs attrs;  // pipelined: num_stages
+  Block body;
+};
+
+struct WhileStmt {
+  Expr condition;
+  Block body;
+};
+
+struct IfStmt {
+  Expr condition;
+  Block then;
+  Block otherwise;
+};
+
+struct BreakStmt {};
+struct ContinueStmt {};
+
+struct StmtNode {
+  std::variant<OpStmt, LetStmt, StoreStmt, ForStmt, WhileStmt, IfStmt, BreakStmt, ContinueStmt> value;
+  Loc loc;
+};
+
+template <class T>
+Stmt make_stmt(T value, Loc loc = {}) {
+  return std::make_shared<const StmtNode>(StmtNode{.value = std::move(value), .loc = std::move(loc)});
+}
+
+template <class T>
+const T* get_if(const Stmt& stmt) {
+  return std::get_if<T>(&stmt->value);
+}
+
+const AttrValue* find_attr(const Attrs& attrs, std::string_view name);
+int64_t int_attr(const Attrs& attrs, std::string_view name, int64_t otherwise);
+
+// The same number: -0.0 and 0.0 differ, all NaNs are one.
+bool same_double(double a, double b);
+bool equal(const Attrs& a, const Attrs& b);
+
+// Structural equality, positions ignored.
+bool equal(const Stmt& a, const Stmt& b);
+bool equal(const Block& a, const Block& b);
+
+}  // namespace tilewright::ir

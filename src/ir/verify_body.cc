@@ -1,0 +1,229 @@
+#include "ir/op.h"
+#include "ir/parse.h"
+#include "ir/verify_parts.h"
+#include "support/error.h"
+
+namespace tilewright::ir {
+
+namespace {
+
+// A break of this loop, not of one inside it.
+bool may_break(const Block& block) {
+  for (const Stmt& stmt : block) {
+    if (get_if<BreakStmt>(stmt)) return true;
+    const auto* branch = get_if<IfStmt>(stmt);
+    if (branch && (may_break(branch->then) || may_break(branch->otherwise))) return true;
+  }
+  return false;
+}
+
+class BodyChecker {
+ public:
+  BodyChecker(const Kernel& kernel, VarScopes& scopes, ExprChecker& exprs)
+      : kernel_(kernel), scopes_(scopes), exprs_(exprs) {}
+
+  void block(const Block& block, const Loc& loc);
+
+ private:
+  struct Alternatives;
+  void op(const OpStmt& op, const Loc& loc);
+  void let(const LetStmt& let, const Loc& loc);
+  void store(const StoreStmt& store, const Loc& loc);
+  void loop(const ForStmt& loop, const Loc& loc);
+  void loop_form(const ForStmt& loop, const Loc& loc);
+  void loop_dim(const ForStmt& loop, const LoopDim& dim, const Loc& loc);
+  void while_loop(const WhileStmt& loop, const Loc& loc);
+  void branch(const IfStmt& branch, const Loc& loc);
+  void jump(std::string_view word, const Loc& loc);
+  void num_stages(const ForStmt& loop, const Loc& loc);
+  void loop_body(const Block& body, bool parallel, bool dead, const Loc& loc);
+  void maybe_dead(const Block& body, bool dead, const Loc& loc);
+
+  const Kernel& kernel_;
+  VarScopes& scopes_;
+  ExprChecker& exprs_;
+  Loc parallel_loc_;
+  int depth_ = 0;
+  bool in_parallel_ = false;  // inside a parallel loop at any distance
+  bool in_loop_ = false;      // a loop that break would leave, on this side of the nearest parallel loop
+};
+
+struct BodyChecker::Alternatives {
+  BodyChecker& c;
+  const Loc& loc;
+  void operator()(const OpStmt& s) const { c.op(s, loc); }
+  void operator()(const LetStmt& s) const { c.let(s, loc); }
+  void operator()(const StoreStmt& s) const { c.store(s, loc); }
+  void operator()(const ForStmt& s) const { c.loop(s, loc); }
+  void operator()(const WhileStmt& s) const { c.while_loop(s, loc); }
+  void operator()(const IfStmt& s) const { c.branch(s, loc); }
+  void operator()(const BreakStmt&) const { c.jump("break", loc); }
+  void operator()(const ContinueStmt&) const { c.jump("continue", loc); }
+};
+
+void BodyChecker::block(const Block& block, const Loc& loc) {
+  if (depth_ >= kMaxNesting) {
+    throw invalid_kernel(loc, "statements nested more than {} deep", kMaxNesting).hint("join loops or branches");
+  }
+  ++depth_;
+  scopes_.open();
+  for (const Stmt& stmt : block) {
+    if (stmt == nullptr) throw invalid_kernel(loc, "a statement is missing").hint("blocks hold no null statements");
+    std::visit(Alternatives{*this, stmt->loc}, stmt->value);
+  }
+  scopes_.close();
+  --depth_;
+}
+
+void BodyChecker::op(const OpStmt& op, const Loc& loc) {
+  if (op.def == nullptr) throw invalid_kernel(loc, "an operation without a definition").hint("set OpStmt::def");
+  const std::string_view name = op.def->name;
+  if (in_parallel_) {
+    throw invalid_kernel(loc, "{} inside a parallel loop", name)
+        .note("the parallel loop", parallel_loc_)
+        .hint("a parallel loop assigns elements; tile operations stand outside of it");
+  }
+  const auto check_count = [&](size_t given, int wanted, const char* what) {
+    if (int(given) == wanted) return;
+    throw invalid_kernel(loc, "{} has {} {} but takes {}", name, given, what, wanted)
+        .hint("the operation's header describes its operands");
+  };
+  check_count(op.tiles.size(), op.def->num_tiles, "tiles");
+  check_count(op.scalars.size(), op.def->num_scalars, "scalars");
+  if (op.exec.first_warp < 0 || op.exec.num_warps < 0) {
+    throw invalid_kernel(loc, "{} runs on {} warps from warp {}", name, op.exec.num_warps, op.exec.first_warp)
+        .hint("both are 0 or more; 0 warps means all of the block");
+  }
+  for (const TileRef& ref : op.tiles) exprs_.check_ref(ref, name, loc);
+  for (const Expr& e : op.scalars) exprs_.check(e, loc);
+  try {
+    if (op.def->verify) op.def->verify(op, kernel_, loc);
+  } catch (const Error& e) {
+    throw e.with_loc(loc);
+  }
+}
+
+void BodyChecker::let(const LetStmt& let, const Loc& loc) {
+  exprs_.check(let.value, loc);
+  scopes_.define(let.var, VarRole::let, loc);
+  if (let.var.dtype() == let.value.dtype()) return;
+  throw invalid_kernel(loc, "{} has dtype {} but its value has {}", let.var->name, to_string(let.var.dtype()),
+                       to_string(let.value.dtype()))
+      .hint("a let's variable has the dtype of its value");
+}
+
+void BodyChecker::store(const StoreStmt& store, const Loc& loc) {
+  const Tile& tile = exprs_.check_tile(store.tile, loc);
+  for (const Expr& e : store.indices) exprs_.check(e, loc);
+  exprs_.check_indices(store.tile, store.indices, true, loc);
+  exprs_.check(store.value, loc);
+  if (store.value.dtype() == tile.dtype) return;
+  throw note_tile(invalid_kernel(loc, "the value stored to {} has dtype {}, but {} holds {}", tile.name,
+                                 to_string(store.value.dtype()), tile.name, to_string(tile.dtype))
+                      .hint(fmt::format("cast the value to {}", to_string(tile.dtype))),
+                  tile);
+}
+
+void BodyChecker::num_stages(const ForStmt& loop, const Loc& loc) {
+  const AttrValue* value = find_attr(loop.attrs, "num_stages");
+  if (value == nullptr) return;
+  const int64_t* stages = std::get_if<int64_t>(value);
+  if (stages == nullptr) throw invalid_kernel(loc, "num_stages is not an integer").hint("give the number of buffers");
+  if (*stages < 0) {
+    throw invalid_kernel(loc, "num_stages is {}, but must be 0 or more", *stages).hint("0 and 1 do not overlap");
+  }
+}
+
+void BodyChecker::loop_form(const ForStmt& loop, const Loc& loc) {
+  const std::string_view kind = to_string(loop.kind);
+  if (loop.dims.empty()) throw invalid_kernel(loc, "a loop without a variable").hint("give at least one dimension");
+  if (loop.dims.size() > 1 && loop.kind != LoopKind::parallel) {
+    throw invalid_kernel(loc, "a {} loop has {} variables", kind, loop.dims.size())
+        .hint("only a parallel loop has several; nest the others");
+  }
+  const bool refused = loop.kind == LoopKind::parallel || loop.kind == LoopKind::pipelined;
+  if (in_parallel_ && refused) {
+    throw invalid_kernel(loc, "a {} loop inside a parallel loop", kind)
+        .note("the parallel loop", parallel_loc_)
+        .hint(loop.kind == LoopKind::parallel ? "give one parallel loop several dimensions, or make the inner one serial"
+                                              : "make the inner loop serial");
+  }
+  num_stages(loop, loc);
+}
+
+void BodyChecker::loop_dim(const ForStmt& loop, const LoopDim& dim, const Loc& loc) {
+  exprs_.check(dim.begin, kIndex, "the start of a loop", loc);
+  exprs_.check(dim.extent, kIndex, "the extent of a loop", loc);
+  if (dim.step == 0) throw invalid_kernel(loc, "a loop with step 0").hint("give a positive or negative step");
+  if (loop.kind == LoopKind::parallel && dim.extent.as_int().value_or(0) < 0) {
+    throw invalid_kernel(loc, "a parallel loop has extent {}", *dim.extent.as_int()).hint("extents are 0 or more");
+  }
+}
+
+void BodyChecker::loop(const ForStmt& loop, const Loc& loc) {
+  loop_form(loop, loc);
+  bool dead = false;
+  for (const LoopDim& dim : loop.dims) {
+    loop_dim(loop, dim, loc);
+    dead |= dim.extent.as_int().value_or(1) <= 0;
+  }
+  scopes_.open();
+  for (const LoopDim& dim : loop.dims) {
+    scopes_.define(dim.var, VarRole::loop, loc);
+    if (dim.var.dtype() == kIndex) continue;
+    throw invalid_kernel(loc, "loop variable {} has dtype {}", dim.var->name, to_string(dim.var.dtype()))
+        .hint(fmt::format("loop variables have dtype {}", to_string(kIndex)));
+  }
+  loop_body(loop.body, loop.kind == LoopKind::parallel, dead, loc);
+  scopes_.close();
+}
+
+void BodyChecker::loop_body(const Block& body, bool parallel, bool dead, const Loc& loc) {
+  const bool was_in_parallel = in_parallel_, was_in_loop = in_loop_;
+  if (parallel) parallel_loc_ = loc;
+  in_parallel_ |= parallel;
+  in_loop_ = !parallel;
+  maybe_dead(body, dead, loc);
+  in_parallel_ = was_in_parallel;
+  in_loop_ = was_in_loop;
+}
+
+void BodyChecker::maybe_dead(const Block& body, bool dead, const Loc& loc) {
+  const bool was_dead = exprs_.dead();
+  exprs_.set_dead(was_dead || dead);
+  block(body, loc);
+  exprs_.set_dead(was_dead);
+}
+
+void BodyChecker::while_loop(const WhileStmt& loop, const Loc& loc) {
+  exprs_.check(loop.condition, DType::boolean, "a condition", loc);
+  if (loop.condition.is_int(1) && !exprs_.dead() && !may_break(loop.body)) {
+    throw invalid_kernel(loc, "this loop never ends: its condition is always true and nothing breaks out of it")
+        .hint("leave it with T::loop_break(), or use a condition that can become false");
+  }
+  loop_body(loop.body, false, loop.condition.is_int(0), loc);
+}
+
+void BodyChecker::branch(const IfStmt& branch, const Loc& loc) {
+  exprs_.check(branch.condition, DType::boolean, "a condition", loc);
+  maybe_dead(branch.then, branch.condition.is_int(0), loc);
+  maybe_dead(branch.otherwise, branch.condition.is_int(1), loc);
+}
+
+void BodyChecker::jump(std::string_view word, const Loc& loc) {
+  if (in_loop_) return;
+  if (!in_parallel_) {
+    throw invalid_kernel(loc, "{} outside a loop", word).hint("it leaves or continues a serial or while loop");
+  }
+  throw invalid_kernel(loc, "{} inside a parallel loop", word)
+      .note("the parallel loop", parallel_loc_)
+      .hint("iterations of a parallel loop have no order; use a condition, or a serial loop");
+}
+
+}  // namespace
+
+void verify_body(const Kernel& kernel, VarScopes& scopes, ExprChecker& exprs) {
+  BodyChecker(kernel, scopes, exprs).block(kernel.body, kernel.loc);
+}
+
+}  // namespace tilewright::ir

@@ -1,0 +1,85 @@
+// The parts of `verify`.
+#pragma once
+
+#include "ir/kernel.h"
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace tilewright::ir {
+
+// "A_shared  shared f16[128, 32]" at the tile's declaration.
+Error&& note_tile(Error&& error, const Tile& tile);
+
+// An identifier of C and C++, no keyword, at most 64 characters.
+void check_name(std::string_view name, const Loc& loc);
+
+enum class VarRole : uint8_t { scalar, block, loop, let };
+
+// The definitions of a program's variables and which of them can be used at a point of the walk.
+class VarScopes {
+ public:
+  explicit VarScopes(VarId next_var) : next_var_(next_var) {}
+
+  // Opens and closes the reach of variables; what is defined inside is not usable after `close`.
+  void open() { marks_.push_back(visible_.size()); }
+  void close();
+  // Throws when `var` is no variable, or its name, id or dtype is not possible or its id is taken.
+  void define(const Expr& var, VarRole role, const Loc& loc);
+  // Throws when the variable cannot be used here. `loc` is the statement's.
+  void use(const Expr& var, const Loc& loc) const;
+  // The kind of a usable variable.
+  VarRole role(const Expr& var) const { return definitions_.at(var.var_id()).role; }
+
+ private:
+  struct Definition {
+    std::string name;
+    DType dtype = kIndex;
+    VarRole role = VarRole::scalar;
+    Loc loc = {};
+    bool visible = true;
+  };
+  VarId next_var_;
+  std::unordered_map<VarId, Definition> definitions_;
+  std::vector<VarId> visible_;
+  std::vector<size_t> marks_;
+};
+
+// Expressions: variables, loads, nesting.
+class ExprChecker {
+ public:
+  explicit ExprChecker(VarScopes& scopes) : scopes_(scopes) {}
+
+  // Null outside kernels, where loads are refused.
+  void enter(const Kernel* kernel) { kernel_ = kernel; }
+  // In code that provably never runs, accesses may be out of bounds.
+  void set_dead(bool dead) { dead_ = dead; }
+  bool dead() const { return dead_; }
+
+  void check(const Expr& e, const Loc& loc);
+  // With a dtype; `what` begins the message: "an index of A".
+  void check(const Expr& e, DType dtype, std::string_view what, const Loc& loc);
+  // An extent known at launch: scalars only.
+  void check_launch_value(const Expr& e, std::string_view what, const Loc& loc);
+  const Tile& check_tile(TileId id, const Loc& loc) const;
+  void check_indices(TileId id, std::span<const Expr> indices, bool certain, const Loc& loc) const;
+  void check_ref(const TileRef& ref, std::string_view op, const Loc& loc);
+
+ private:
+  int visit(const Expr& e, int depth, bool certain, const Loc& loc);
+  void check_region_dim(const TileRef& ref, size_t d, std::string_view op, const Loc& loc) const;
+
+  VarScopes& scopes_;
+  const Kernel* kernel_ = nullptr;
+  bool dead_ = false;
+  std::unordered_map<const ExprNode*, int> heights_;
+};
+
+// Statements of one kernel's body.
+void verify_body(const Kernel& kernel, VarScopes& scopes, ExprChecker& exprs);
+// Reads of on-chip tiles that no earlier statement can have written.
+void verify_initialised(const Kernel& kernel);
+
+}  // namespace tilewright::ir

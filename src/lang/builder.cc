@@ -1,0 +1,262 @@
+#include "lang/builder.h"
+
+#include "ir/verify.h"
+#include "support/error.h"
+
+namespace tilewright::lang {
+
+using ir::Expr;
+using ir::Stmt;
+
+Builder::Builder(std::string name, Loc loc) {
+  program_.name = std::move(name);
+  program_.loc = std::move(loc);
+}
+
+void Builder::require_no_kernel(const char* what, const Loc& loc) const {
+  if (!kernel_open_) return;
+  throw invalid_kernel(loc, "{} inside a kernel", what)
+      .note("the kernel", kernel_.loc)
+      .hint("declare tensors, scalars and workspaces before T::Kernel, or close the kernel's C++ block first");
+}
+
+int Builder::add_tensor(ir::Tensor tensor, double safe_value) {
+  require_no_kernel("a tensor is declared", tensor.loc);
+  if (!tensor.strides.empty() && tensor.strides.size() != tensor.shape.size()) {
+    throw invalid_kernel(tensor.loc, "tensor {} has {} dimensions but {} strides", tensor.name, tensor.shape.size(),
+                         tensor.strides.size());
+  }
+  const int row = int(program_.tensors.size());
+  if (tensor.kind == ir::TensorKind::parameter) program_.params.push_back({.is_tensor = true, .index = row});
+  program_.tensors.push_back(std::move(tensor));
+  handles_.push_back({.tensor = row, .safe_value = safe_value});
+  return int(handles_.size()) - 1;
+}
+
+int Builder::add_workspace(std::vector<Expr> shape, DType dtype, Loc loc) {
+  std::string name = fmt::format("workspace_{}", program_.tensors.size());
+  return add_tensor({.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .strides = {},
+                     .kind = ir::TensorKind::workspace, .loc = std::move(loc)},
+                    0);
+}
+
+Expr Builder::add_scalar(std::string name, DType dtype, ir::ScalarKind kind, Loc loc) {
+  require_no_kernel("a scalar is declared", loc);
+  const Expr var = program_.fresh_var(std::move(name), dtype, loc);
+  if (kind == ir::ScalarKind::parameter) {
+    program_.params.push_back({.is_tensor = false, .index = int(program_.scalars.size())});
+  }
+  program_.scalars.push_back({.var = var, .kind = kind, .loc = std::move(loc)});
+  return var;
+}
+
+std::string Builder::unique_tile_name(ir::Space space) const {
+  return fmt::format("{}_{}", to_string(space), kernel_.tiles.size());
+}
+
+int Builder::add_tile(ir::Space space, std::string name, std::vector<Expr> shape, DType dtype, Loc loc) {
+  if (!kernel_open_) {
+    throw invalid_kernel(loc, "a {} tile is allocated outside a kernel", to_string(space))
+        .hint("allocate it after T::Kernel; T::alloc_global makes a workspace between kernels");
+  }
+  if (name.empty()) name = unique_tile_name(space);
+  for (const Expr& e : shape) {
+    if (e.as_int() && *e.as_int() >= 0) continue;
+    if (e.as_int()) throw invalid_kernel(loc, "tile {} has extent {}", name, *e.as_int()).hint("extents are 0 or more");
+    throw invalid_kernel(loc, "tile {} has an extent that is not a constant", name)
+        .hint("on-chip tiles have constant extents; only tensors may have dynamic ones");
+  }
+  const auto id = ir::TileId(kernel_.tiles.size());
+  kernel_.tiles.push_back({.name = std::move(name), .space = space, .dtype = dtype, .shape = std::move(shape),
+                           .layout = std::nullopt, .origin = {}, .loc = std::move(loc)});
+  handles_.push_back({.kernel = kernel_count_, .tile = id});
+  return int(handles_.size()) - 1;
+}
+
+int Builder::open_kernel(std::vector<Expr> grid, int threads, Loc loc) {
+  if (kernel_open_) {
+    throw invalid_kernel(loc, "a kernel inside a kernel")
+        .note("the outer kernel", kernel_.loc)
+        .hint("close the first kernel's C++ block before opening the next");
+  }
+  kernel_ = {};
+  kernel_.name = kernel_count_ == 0 ? program_.name : fmt::format("{}_{}", program_.name, kernel_count_);
+  kernel_.threads = threads;
+  kernel_.loc = loc;
+  constexpr const char* kNames[] = {"bx", "by", "bz"};
+  for (size_t d = 0; d < grid.size(); ++d) kernel_.block_vars.push_back(program_.fresh_var(kNames[d], ir::kIndex, loc));
+  kernel_.grid = std::move(grid);
+  kernel_open_ = true;
+  frames_.push_back({.kind = FrameKind::kernel, .loc = std::move(loc)});
+  return int(frames_.size()) - 1;
+}
+
+void Builder::close_kernel(int depth) {
+  frames_.resize(size_t(depth) + 1, {.kind = FrameKind::kernel});
+  kernel_.body = std::move(frames_.back().stmts);
+  frames_.pop_back();
+  program_.kernels.push_back(std::move(kernel_));
+  kernel_ = {};
+  kernel_open_ = false;
+  ++kernel_count_;
+}
+
+const Expr& Builder::block_var(int dim) const { return kernel_.block_vars[size_t(dim)]; }
+
+Builder::Frame& Builder::top(const Loc& loc) {
+  if (frames_.empty()) {
+    throw invalid_kernel(loc, "a statement outside a kernel").hint("open one with T::Kernel first");
+  }
+  return frames_.back();
+}
+
+Builder::Frame Builder::pop(FrameKind kind) {
+  if (frames_.empty() || frames_.back().kind != kind) throw internal_error({}, "scopes are closed out of order");
+  Frame frame = std::move(frames_.back());
+  frames_.pop_back();
+  return frame;
+}
+
+int Builder::open_loop(ir::LoopKind kind, std::vector<ir::LoopDim> dims, ir::Attrs attrs, Loc loc) {
+  top(loc);
+  Frame frame{.kind = FrameKind::loop, .loc = std::move(loc)};
+  frame.loop = {.kind = kind, .dims = std::move(dims), .attrs = std::move(attrs), .body = {}};
+  frames_.push_back(std::move(frame));
+  return int(frames_.size()) - 1;
+}
+
+void Builder::close_loop(int depth) {
+  if (int(frames_.size()) != depth + 1) throw internal_error({}, "loops are closed out of order");
+  Frame frame = pop(FrameKind::loop);
+  frame.loop.body = std::move(frame.stmts);
+  append(ir::make_stmt(std::move(frame.loop), frame.loc));
+}
+
+void Builder::abandon_loop(int depth, bool unwinding) {
+  if (int(frames_.size()) <= depth) return;
+  if (!unwinding && !deferred_) {
+    deferred_ = invalid_kernel(frames_[size_t(depth)].loc, "the body of this loop was left by a C++ break or return")
+                    .hint("the C++ loop only records the body once; T::loop_break() leaves the kernel's loop");
+  }
+  frames_.resize(size_t(depth), {.kind = FrameKind::kernel});
+}
+
+const Expr& Builder::loop_var(int depth, int dim) const { return frames_[size_t(depth)].loop.dims[size_t(dim)].var; }
+
+void Builder::open_if(Expr condition, Loc loc) {
+  top(loc);
+  frames_.push_back({.kind = FrameKind::if_then, .condition = std::move(condition), .loc = std::move(loc)});
+}
+
+void Builder::close_if() {
+  Frame frame = std::move(frames_.back());
+  frames_.pop_back();
+  const bool in_else = frame.kind == FrameKind::if_else;
+  ir::IfStmt branch{.condition = frame.condition, .then = in_else ? frame.then : frame.stmts, .otherwise = {}};
+  if (in_else) branch.otherwise = std::move(frame.stmts);
+  append(ir::make_stmt(std::move(branch), frame.loc));
+}
+
+void Builder::open_else(Loc loc) {
+  Frame& frame = top(loc);
+  const auto* branch = frame.stmts.empty() ? nullptr : ir::get_if<ir::IfStmt>(frame.stmts.back());
+  if (branch == nullptr || !branch->otherwise.empty()) {
+    throw invalid_kernel(loc, "else_ does not follow its if_").hint("write T::if_(c, [&] {...}).else_([&] {...})");
+  }
+  Frame next{.kind = FrameKind::if_else, .condition = branch->condition, .then = branch->then,
+             .loc = frame.stmts.back()->loc};
+  frame.stmts.pop_back();
+  frames_.push_back(std::move(next));
+}
+
+void Builder::open_while(Expr condition, Loc loc) {
+  top(loc);
+  frames_.push_back({.kind = FrameKind::while_loop, .condition = std::move(condition), .loc = std::move(loc)});
+}
+
+void Builder::close_while() {
+  Frame frame = pop(FrameKind::while_loop);
+  append(ir::make_stmt(ir::WhileStmt{.condition = frame.condition, .body = std::move(frame.stmts)}, frame.loc));
+}
+
+void Builder::append(Stmt stmt) { top(stmt->loc).stmts.push_back(std::move(stmt)); }
+
+Expr Builder::let(Expr value, Loc loc) {
+  const Expr var = program_.fresh_var("x", value.dtype(), loc);
+  append(ir::make_stmt(ir::LetStmt{.var = var, .value = std::move(value)}, std::move(loc)));
+  return var;
+}
+
+namespace {
+
+void check_subscripts(const ir::Tile& tile, size_t count, const Loc& loc) {
+  if (int(count) == tile.rank()) return;
+  throw invalid_kernel(loc, "{} has {} dimensions but {} indices are given", tile.name, tile.rank(), count)
+      .note(ops::declaration(tile), tile.loc)
+      .hint(count == 0 ? "an element needs one index per dimension" : "give one index per dimension");
+}
+
+}  // namespace
+
+void Builder::store(int handle, std::vector<Expr> indices, Expr value, Loc loc) {
+  const ir::TileId id = tile_id(handle, loc);
+  check_subscripts(kernel_.tile(id), indices.size(), loc);
+  value = ir::cast(std::move(value), kernel_.tile(id).dtype, loc);
+  append(ir::make_stmt(ir::StoreStmt{.tile = id, .indices = std::move(indices), .value = std::move(value)}, loc));
+}
+
+Expr Builder::load(int handle, std::vector<Expr> indices, Loc loc) {
+  const ir::TileId id = tile_id(handle, loc);
+  const ir::Tile& tile = kernel_.tile(id);
+  check_subscripts(tile, indices.size(), loc);
+  return ir::load(id, tile.name, tile.dtype, std::move(indices), std::move(loc));
+}
+
+ir::TileId Builder::tile_id(int handle, const Loc& loc) {
+  Handle& h = handles_[size_t(handle)];
+  const ir::Kernel& open = kernel(loc);
+  if (h.kernel == kernel_count_) return h.tile;
+  if (h.tensor < 0) {
+    throw invalid_kernel(loc, "a tile of another kernel is used here")
+        .note("this kernel", open.loc)
+        .hint("on-chip tiles live in one kernel; pass data on through T::alloc_global");
+  }
+  const ir::Tensor& tensor = program_.tensors[size_t(h.tensor)];
+  h.kernel = kernel_count_;
+  h.tile = ir::TileId(kernel_.tiles.size());
+  kernel_.tiles.push_back({.name = tensor.name, .space = ir::Space::global, .dtype = tensor.dtype,
+                           .shape = tensor.shape, .tensor = h.tensor, .safe_value = h.safe_value,
+                           .layout = std::nullopt, .origin = {}, .loc = tensor.loc});
+  return h.tile;
+}
+
+const ir::Kernel& Builder::kernel(const Loc& loc) const {
+  if (!kernel_open_) throw invalid_kernel(loc, "a tile is used outside a kernel").hint("open one with T::Kernel first");
+  return kernel_;
+}
+
+DType Builder::dtype_of(int handle) const {
+  const Handle& h = handles_[size_t(handle)];
+  return h.tensor >= 0 ? program_.tensors[size_t(h.tensor)].dtype : kernel_.tile(h.tile).dtype;
+}
+
+const std::vector<Expr>& Builder::shape_of(int handle) const {
+  const Handle& h = handles_[size_t(handle)];
+  return h.tensor >= 0 ? program_.tensors[size_t(h.tensor)].shape : kernel_.tile(h.tile).shape;
+}
+
+Expr Builder::fresh_var(std::string name, DType dtype, Loc loc) {
+  return program_.fresh_var(std::move(name), dtype, std::move(loc));
+}
+
+ir::Program Builder::finish() {
+  if (deferred_) throw *deferred_;
+  if (kernel_open_) throw internal_error(kernel_.loc, "a kernel is still open");
+  if (program_.kernels.empty()) {
+    throw invalid_kernel(program_.loc, "{} has no kernel", program_.name).hint("open one with T::Kernel");
+  }
+  ir::verify(program_);
+  return std::move(program_);
+}
+
+}  // namespace tilewright::lang

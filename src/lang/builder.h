@@ -1,0 +1,89 @@
+// Records one program: the object behind the C++ and Python languages.
+//
+// Declarations come first, then kernels; inside a kernel, statements go to the innermost open frame (kernel, loop,
+// branch). Handles are the languages' names for tiles: tensors of the program or tiles of the open kernel.
+#pragma once
+
+#include "ir/kernel.h"
+#include "ops/operand.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright::lang {
+
+class Builder {
+ public:
+  Builder(std::string name, Loc loc);
+
+  // Declarations. Each returns a handle or a variable.
+  int add_tensor(ir::Tensor tensor, double safe_value);
+  int add_workspace(std::vector<ir::Expr> shape, DType dtype, Loc loc);
+  ir::Expr add_scalar(std::string name, DType dtype, ir::ScalarKind kind, Loc loc);
+  int add_tile(ir::Space space, std::string name, std::vector<ir::Expr> shape, DType dtype, Loc loc);
+
+  int open_kernel(std::vector<ir::Expr> grid, int threads, Loc loc);
+  void close_kernel(int depth);
+  const ir::Expr& block_var(int dim) const;
+
+  int open_loop(ir::LoopKind kind, std::vector<ir::LoopDim> dims, ir::Attrs attrs, Loc loc);
+  void close_loop(int depth);
+  // The loop's body was left by a C++ jump: remembers the error for `finish`, or nothing when an exception is on its way.
+  void abandon_loop(int depth, bool unwinding);
+  const ir::Expr& loop_var(int depth, int dim) const;
+  void open_if(ir::Expr condition, Loc loc);
+  void open_else(Loc loc);
+  void close_if();
+  void open_while(ir::Expr condition, Loc loc);
+  void close_while();
+
+  void append(ir::Stmt stmt);
+  ir::Expr let(ir::Expr value, Loc loc);
+  void store(int handle, std::vector<ir::Expr> indices, ir::Expr value, Loc loc);
+  ir::Expr load(int handle, std::vector<ir::Expr> indices, Loc loc);
+
+  // The row of the open kernel's tile table; throws when no kernel is open or the tile belongs to another one.
+  ir::TileId tile_id(int handle, const Loc& loc);
+  const ir::Kernel& kernel(const Loc& loc) const;
+  DType dtype_of(int handle) const;
+  const std::vector<ir::Expr>& shape_of(int handle) const;
+  // A fresh variable with a readable name.
+  ir::Expr fresh_var(std::string name, DType dtype, Loc loc);
+
+  // The verified program.
+  ir::Program finish();
+
+ private:
+  enum class FrameKind : uint8_t { kernel, loop, if_then, if_else, while_loop };
+  struct Frame {
+    FrameKind kind;
+    ir::Block stmts = {};
+    ir::ForStmt loop = {};
+    ir::Expr condition = {};
+    ir::Block then = {};
+    Loc loc = {};
+  };
+  struct Handle {
+    int tensor = -1;             // row of program_.tensors
+    int kernel = -1;             // number of the kernel that owns the tile
+    ir::TileId tile = -1;
+    double safe_value = 0;
+    std::string name = {};
+  };
+
+  Frame& top(const Loc& loc);
+  Frame pop(FrameKind kind);
+  void require_no_kernel(const char* what, const Loc& loc) const;
+  std::string unique_tile_name(ir::Space space) const;
+
+  ir::Program program_;
+  ir::Kernel kernel_;
+  bool kernel_open_ = false;
+  int kernel_count_ = 0;
+  std::vector<Frame> frames_;
+  std::vector<Handle> handles_;
+  std::optional<Error> deferred_;
+};
+
+}  // namespace tilewright::lang

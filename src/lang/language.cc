@@ -1,0 +1,293 @@
+// <tilewright/language.h> over lang::Builder. The open builder is the one thread-local of the library: C++ statements
+// have no other way to find the program they belong to.
+#include <tilewright/language.h>
+
+#include "ir/print.h"
+#include "lang/builder.h"
+#include "lang/convert.h"
+#include "ops/copy.h"
+#include "ops/gemm.h"
+#include "ops/raster.h"
+#include "ops/reduce.h"
+#include "support/error.h"
+
+#include <exception>
+
+namespace tilewright::lang {
+
+namespace {
+
+thread_local std::unique_ptr<Builder> open_builder;
+
+Loc to_loc(SourcePos pos) { return Loc::at(pos.file, pos.line); }
+
+Builder& builder(SourcePos pos) {
+  if (!open_builder) {
+    throw invalid_kernel(to_loc(pos), "a word of the language is used outside T::prim_func")
+        .hint("tensors, kernels and statements stand in the function given to T::prim_func");
+  }
+  return *open_builder;
+}
+
+Builder& builder() { return builder({.file = "", .line = 0}); }
+
+std::vector<ir::Expr> to_extents(const std::vector<Expr>& extents, const Loc& loc) {
+  std::vector<ir::Expr> out;
+  for (const Expr& e : extents) out.push_back(to_index(e, "an extent", loc));
+  return out;
+}
+
+ops::Operand to_operand(const Operand& operand) {
+  const Loc loc = to_loc(operand.pos);
+  Builder& b = builder(operand.pos);
+  ops::Operand out{.tile = b.tile_id(operand.tile, loc), .subscripts = {}, .loc = loc};
+  const std::vector<ir::Expr>& shape = b.shape_of(operand.tile);
+  for (size_t d = 0; d < operand.subscripts.size(); ++d) {
+    const Subscript& s = operand.subscripts[d];
+    const ir::Expr begin = to_index(s.begin, "an index", loc);
+    switch (s.kind) {
+      case Subscript::Kind::index: out.subscripts.push_back({.begin = begin, .extent = {}}); break;
+      case Subscript::Kind::range:
+        out.subscripts.push_back({.begin = begin, .extent = difference(to_index(s.end, "the end of a slice", loc), begin)});
+        break;
+      case Subscript::Kind::whole:
+        out.subscripts.push_back({.begin = begin, .extent = d < shape.size() ? shape[d] : ir::int_imm(1)});
+        break;
+    }
+  }
+  return out;
+}
+
+std::vector<ir::Expr> to_indices(const std::vector<Subscript>& subscripts) {
+  std::vector<ir::Expr> out;
+  for (const Subscript& s : subscripts) {
+    if (s.kind != Subscript::Kind::index) {
+      throw invalid_kernel(to_loc(s.pos), "a slice is used as an element")
+          .hint("slices are operands of tile operations; elements have one index per dimension");
+    }
+    out.push_back(to_index(s.begin, "an index", to_loc(s.pos)));
+  }
+  return out;
+}
+
+Loc loc_of(const std::vector<Subscript>& subscripts) {
+  return subscripts.empty() ? Loc() : to_loc(subscripts.front().pos);
+}
+
+int make_tile(ir::Space space, const Shape& shape, DType dtype, const std::string& name, SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  return builder(pos).add_tile(space, name, to_extents(shape.extents(), loc), dtype, loc);
+}
+
+detail::LoopRange<1> range(int kind, const Expr& start, const Expr& stop, int64_t step, int stages, SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  if (step == 0) throw invalid_kernel(loc, "a loop with step 0").hint("give a positive or negative step");
+  const ir::Expr begin = to_index(start, "the start of a loop", loc), end = to_index(stop, "the end of a loop", loc);
+  const ir::Expr span = step > 0 ? difference(end, begin) : difference(begin, end);
+  const int64_t width = step > 0 ? step : -step;
+  const ir::Expr count = ir::ceildiv(span, ir::int_imm(width));
+  const bool may_be_negative = !(begin.is_int(0) && step > 0);
+  const ir::Expr extent = may_be_negative ? ir::binary(ir::ExprKind::max, count, ir::int_imm(0), loc) : count;
+  return {kind, {start}, {from_ir(extent)}, step, stages, pos};
+}
+
+}  // namespace
+
+DType Tile::dtype() const { return builder().dtype_of(id_); }
+int Tile::rank() const { return int(builder().shape_of(id_).size()); }
+
+Expr Tile::shape(int dim) const {
+  const std::vector<ir::Expr>& shape = builder().shape_of(id_);
+  const int rank = int(shape.size());
+  if (dim < -rank || dim >= rank) {
+    throw invalid_kernel({}, "shape({}) of a tile with {} dimensions", dim, rank);
+  }
+  const ir::Expr extent = shape[size_t(dim < 0 ? dim + rank : dim)];
+  return extent.as_int() ? Expr(*extent.as_int()) : from_ir(extent);
+}
+
+Access::operator Expr() const {
+  return from_ir(builder().load(tile_, to_indices(subscripts_), loc_of(subscripts_)));
+}
+
+void Access::operator=(const Expr& value) const {
+  const Loc loc = loc_of(subscripts_);
+  Builder& b = builder();
+  b.store(tile_, to_indices(subscripts_), to_dtype(value, b.dtype_of(tile_), loc), loc);
+}
+
+Tile tensor(const std::string& name, const Shape& shape, DType dtype, const TensorOptions& options, SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  return Tile(builder(pos).add_tensor({.name = name, .dtype = dtype, .shape = to_extents(shape.extents(), loc),
+                                       .strides = to_extents(options.strides, loc), .loc = loc},
+                                      options.safe_value));
+}
+
+Expr scalar(const std::string& name, DType dtype, SourcePos pos) {
+  return from_ir(builder(pos).add_scalar(name, dtype, ir::ScalarKind::parameter, to_loc(pos)));
+}
+
+Expr dynamic(const std::string& name, SourcePos pos) {
+  return from_ir(builder(pos).add_scalar(name, ir::kIndex, ir::ScalarKind::extent, to_loc(pos)));
+}
+
+Tile alloc_global(const Shape& shape, DType dtype, SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  return Tile(builder(pos).add_workspace(to_extents(shape.extents(), loc), dtype, loc));
+}
+
+Tile alloc_shared(const Shape& shape, DType dtype, const std::string& name, SourcePos pos) {
+  return Tile(make_tile(ir::Space::shared, shape, dtype, name, pos));
+}
+Tile alloc_fragment(const Shape& shape, DType dtype, const std::string& name, SourcePos pos) {
+  return Tile(make_tile(ir::Space::fragment, shape, dtype, name, pos));
+}
+Tile alloc_local(const Shape& shape, DType dtype, const std::string& name, SourcePos pos) {
+  return Tile(make_tile(ir::Space::local, shape, dtype, name, pos));
+}
+
+Var alloc_var(DType dtype, const Expr& init, SourcePos pos) {
+  const int id = make_tile(ir::Space::local, Shape(std::vector<Expr>{}), dtype, {}, pos);
+  builder(pos).store(id, {}, to_dtype(init, dtype, to_loc(pos)), to_loc(pos));
+  return Var(id);
+}
+Var alloc_var(DType dtype, SourcePos pos) {
+  return Var(make_tile(ir::Space::local, Shape(std::vector<Expr>{}), dtype, {}, pos));
+}
+
+Expr let(const Expr& value, SourcePos pos) { return from_ir(builder(pos).let(to_strong(value), to_loc(pos))); }
+
+namespace detail {
+
+int open_kernel(std::vector<Expr> grid, const KernelOptions& options, SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  return builder(pos).open_kernel(to_extents(grid, loc), options.threads, loc);
+}
+
+void close_kernel(int depth) noexcept {
+  if (open_builder) open_builder->close_kernel(depth);
+}
+
+Expr block_var(int dim) { return from_ir(builder().block_var(dim)); }
+
+int open_loop(int kind, std::vector<Expr> begin, std::vector<Expr> extent, int64_t step, int num_stages,
+              SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  const auto loop_kind = ir::LoopKind(kind);
+  constexpr const char* kParallelNames[] = {"i", "j", "k", "l"};
+  std::vector<ir::LoopDim> dims;
+  for (size_t d = 0; d < extent.size(); ++d) {
+    std::string name = loop_kind == ir::LoopKind::parallel ? kParallelNames[d % 4] : "k";
+    dims.push_back({.var = builder(pos).fresh_var(std::move(name), ir::kIndex, loc),
+                    .begin = to_index(begin[d], "the start of a loop", loc),
+                    .extent = to_index(extent[d], "the extent of a loop", loc),
+                    .step = step});
+  }
+  ir::Attrs attrs;
+  if (loop_kind == ir::LoopKind::pipelined) attrs.emplace_back("num_stages", int64_t(num_stages));
+  return builder(pos).open_loop(loop_kind, std::move(dims), std::move(attrs), loc);
+}
+
+void close_loop(int depth) { builder().close_loop(depth); }
+
+void abandon_loop(int depth) noexcept {
+  if (open_builder) open_builder->abandon_loop(depth, std::uncaught_exceptions() > 0);
+}
+
+Expr loop_var(int depth, int dim) { return from_ir(builder().loop_var(depth, dim)); }
+
+void open_if(const Expr& condition, SourcePos pos) {
+  builder(pos).open_if(to_condition(condition, to_loc(pos)), to_loc(pos));
+}
+void open_else(SourcePos pos) { builder(pos).open_else(to_loc(pos)); }
+void close_if() { builder().close_if(); }
+void open_while(const Expr& condition, SourcePos pos) {
+  builder(pos).open_while(to_condition(condition, to_loc(pos)), to_loc(pos));
+}
+void close_while() { builder().close_while(); }
+
+void begin_program(const std::string& name, SourcePos pos) {
+  if (open_builder) {
+    throw invalid_kernel(to_loc(pos), "T::prim_func inside T::prim_func").hint("build one program at a time");
+  }
+  open_builder = std::make_unique<Builder>(name, to_loc(pos));
+}
+
+Program end_program() {
+  const std::unique_ptr<Builder> finished = std::move(open_builder);
+  return Program(std::make_shared<const ir::Program>(finished->finish()));
+}
+
+void abandon_program() noexcept { open_builder.reset(); }
+
+}  // namespace detail
+
+detail::LoopRange<1> serial(const Expr& stop, SourcePos pos) { return range(detail::kSerial, 0, stop, 1, 0, pos); }
+detail::LoopRange<1> serial(const Expr& start, const Expr& stop, int64_t step, SourcePos pos) {
+  return range(detail::kSerial, start, stop, step, 0, pos);
+}
+detail::LoopRange<1> unroll(const Expr& stop, SourcePos pos) { return range(detail::kUnrolled, 0, stop, 1, 0, pos); }
+detail::LoopRange<1> unroll(const Expr& start, const Expr& stop, int64_t step, SourcePos pos) {
+  return range(detail::kUnrolled, start, stop, step, 0, pos);
+}
+detail::LoopRange<1> Pipelined(const Expr& stop, const PipelineOptions& options, SourcePos pos) {
+  return range(detail::kPipelined, 0, stop, 1, options.num_stages, pos);
+}
+detail::LoopRange<1> Pipelined(const Expr& start, const Expr& stop, const PipelineOptions& options, SourcePos pos) {
+  return range(detail::kPipelined, start, stop, 1, options.num_stages, pos);
+}
+
+void loop_break(SourcePos pos) { builder(pos).append(ir::make_stmt(ir::BreakStmt{}, to_loc(pos))); }
+void loop_continue(SourcePos pos) { builder(pos).append(ir::make_stmt(ir::ContinueStmt{}, to_loc(pos))); }
+
+void copy(const Operand& src, const Operand& dst, SourcePos pos) {
+  const ops::Operand from = to_operand(src), to = to_operand(dst);
+  Builder& b = builder(pos);
+  b.append(ops::make_copy(from, to, b.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+void fill(const Operand& dst, const Expr& value, SourcePos pos) {
+  const ops::Operand to = to_operand(dst);
+  Builder& b = builder(pos);
+  const ir::Expr v = to_dtype(value, b.dtype_of(dst.tile), to_loc(pos));
+  b.append(ops::make_fill(to, v, b.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+void clear(const Operand& dst, SourcePos pos) { fill(dst, 0, pos); }
+
+void gemm(const Operand& A, const Operand& B, const Operand& C, const GemmOptions& options, SourcePos pos) {
+  const ops::Operand a = to_operand(A), b = to_operand(B), c = to_operand(C);
+  const ops::GemmAttrs attrs{.transpose_A = options.transpose_A,
+                             .transpose_B = options.transpose_B,
+                             .policy = ops::WarpPolicy(options.policy),
+                             .k_pack = options.k_pack};
+  Builder& open = builder(pos);
+  const ir::Expr clear_accum = to_condition(options.clear_accum, to_loc(pos));
+  open.append(ops::make_gemm(a, b, c, attrs, clear_accum, open.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+namespace {
+
+void reduce(ops::ReduceKind kind, const Operand& src, const Operand& dst, const ReduceOptions& options,
+            SourcePos pos) {
+  const ops::Operand from = to_operand(src), to = to_operand(dst);
+  Builder& b = builder(pos);
+  b.append(ops::make_reduce(kind, from, to, options.dim, options.clear, b.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+}  // namespace
+
+void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::sum, src, dst, options, pos);
+}
+void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::max, src, dst, options, pos);
+}
+
+void use_swizzle(int panel_size, const SwizzleOptions& options, SourcePos pos) {
+  Builder& b = builder(pos);
+  const ops::Raster raster{.panel_size = panel_size, .order = ops::RasterOrder(options.order)};
+  b.append(ops::make_use_swizzle(raster, b.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+}  // namespace tilewright::lang

@@ -1,0 +1,122 @@
+#include "ops/copy.h"
+
+#include "ops/access.h"
+#include "support/error.h"
+
+namespace tilewright::ops {
+
+using ir::Access;
+using ir::Block;
+using ir::ExpandContext;
+using ir::Expr;
+using ir::Kernel;
+using ir::Mode;
+using ir::OpStmt;
+using ir::Stmt;
+using ir::Tile;
+using ir::TileRef;
+
+namespace {
+
+std::string extents_text(const TileRef& ref) {
+  std::string out = "[";
+  for (int d : wide_dims(ref)) {
+    const Expr& e = ref.region[size_t(d)].extent;
+    out += (out.size() > 1 ? ", " : "") + (e.as_int() ? fmt::format("{}", *e.as_int()) : std::string("?"));
+  }
+  return out + "]";
+}
+
+void verify_copy(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
+  const TileRef& src = op.tiles[0];
+  const TileRef& dst = op.tiles[1];
+  const auto fail = [&](std::string message, std::string hint) {
+    throw with_declarations(Error(ErrorKind::invalid_kernel, std::move(message), loc), kernel, {src.tile, dst.tile})
+        .hint(std::move(hint));
+  };
+  if (src.tile == dst.tile) {
+    fail(fmt::format("copy: source and destination are both {}", kernel.tile(src.tile).name),
+         "copy through another tile, so that the order of elements does not matter");
+  }
+  const std::vector<int> src_dims = wide_dims(src);
+  const std::vector<int> dst_dims = wide_dims(dst);
+  bool agree = src_dims.size() == dst_dims.size();
+  for (size_t k = 0; agree && k < src_dims.size(); ++k) {
+    agree = ir::equal(src.region[size_t(src_dims[k])].extent, dst.region[size_t(dst_dims[k])].extent);
+  }
+  if (!agree) {
+    fail(fmt::format("copy: {} elements of {} do not fit {} elements of {}", extents_text(src),
+                     kernel.tile(src.tile).name, extents_text(dst), kernel.tile(dst.tile).name),
+         "extents other than 1 must agree in order; slice the larger side");
+  }
+}
+
+std::vector<Access> copy_effects(const OpStmt& op, const Kernel&) {
+  return {{.ref = op.tiles[0], .mode = Mode::read}, {.ref = op.tiles[1], .mode = Mode::write}};
+}
+
+std::vector<Expr> extents_of(const TileRef& ref, const std::vector<int>& dims) {
+  std::vector<Expr> out;
+  for (int d : dims) out.push_back(ref.region[size_t(d)].extent);
+  return out;
+}
+
+Block expand_copy(const OpStmt& op, ExpandContext& context, const Loc& loc) {
+  const TileRef& src = op.tiles[0];
+  const TileRef& dst = op.tiles[1];
+  const std::vector<int> dst_dims = wide_dims(dst);
+  const std::vector<Expr> vars = fresh_indices(context, dst_dims.size());
+  const DType dtype = context.kernel.tile(dst.tile).dtype;
+  const Expr value = read(context.kernel, src, coordinates(src, wide_dims(src), vars), dtype, loc);
+  const Stmt store = write(context.kernel, dst, coordinates(dst, dst_dims, vars), value, loc);
+  return parallel(vars, extents_of(dst, dst_dims), {store}, loc);
+}
+
+void verify_fill(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
+  const Tile& tile = kernel.tile(op.tiles[0].tile);
+  if (op.scalars[0].dtype() == tile.dtype) return;
+  throw with_declarations(invalid_kernel(loc, "fill: the value has dtype {} but {} holds {}",
+                                         to_string(op.scalars[0].dtype()), tile.name, to_string(tile.dtype)),
+                          kernel, {op.tiles[0].tile});
+}
+
+std::vector<Access> fill_effects(const OpStmt& op, const Kernel&) {
+  return {{.ref = op.tiles[0], .mode = Mode::write}};
+}
+
+Block expand_fill(const OpStmt& op, ExpandContext& context, const Loc& loc) {
+  const TileRef& dst = op.tiles[0];
+  const std::vector<int> dims = wide_dims(dst);
+  const std::vector<Expr> vars = fresh_indices(context, dims.size());
+  const Stmt store = write(context.kernel, dst, coordinates(dst, dims, vars), op.scalars[0], loc);
+  return parallel(vars, extents_of(dst, dims), {store}, loc);
+}
+
+}  // namespace
+
+const ir::OpDef& copy_op() {
+  static constexpr ir::OpDef kOp{.name = "copy", .num_tiles = 2, .num_scalars = 0, .verify = verify_copy,
+                                 .effects = copy_effects, .expand = expand_copy};
+  return kOp;
+}
+
+const ir::OpDef& fill_op() {
+  static constexpr ir::OpDef kOp{.name = "fill", .num_tiles = 1, .num_scalars = 1, .verify = verify_fill,
+                                 .effects = fill_effects, .expand = expand_fill};
+  return kOp;
+}
+
+Stmt make_copy(const Operand& src, const Operand& dst, const Kernel& kernel, const Loc& loc) {
+  Pair pair = resolve_pair(src, dst, kernel, "copy");
+  OpStmt op{.def = &copy_op(), .tiles = {std::move(pair.first), std::move(pair.second)}, .scalars = {}, .attrs = {}};
+  verify_copy(op, kernel, loc);
+  return ir::make_stmt(std::move(op), loc);
+}
+
+Stmt make_fill(const Operand& dst, Expr value, const Kernel& kernel, const Loc& loc) {
+  value = ir::cast(std::move(value), kernel.tile(dst.tile).dtype, loc);
+  OpStmt op{.def = &fill_op(), .tiles = {resolve(dst, kernel, "fill")}, .scalars = {std::move(value)}, .attrs = {}};
+  return ir::make_stmt(std::move(op), loc);
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,104 @@
+#include "ops/operand.h"
+
+#include "support/error.h"
+
+#include <algorithm>
+
+namespace tilewright::ops {
+
+using ir::Expr;
+using ir::Kernel;
+using ir::Tile;
+using ir::TileRef;
+
+bool Operand::head_address() const {
+  return !subscripts.empty() &&
+         std::all_of(subscripts.begin(), subscripts.end(), [](const Subscript& s) { return !s.extent; });
+}
+
+std::string declaration(const Tile& tile) { return fmt::format("{}  {}", tile.name, ir::describe(tile)); }
+
+Error with_declarations(Error error, const Kernel& kernel, std::initializer_list<ir::TileId> tiles) {
+  for (ir::TileId id : tiles) {
+    const Tile& tile = kernel.tile(id);
+    std::move(error).note(declaration(tile), tile.loc);
+  }
+  return error;
+}
+
+namespace {
+
+void check_rank(const Operand& operand, const Kernel& kernel, std::string_view op) {
+  const Tile& tile = kernel.tile(operand.tile);
+  if (operand.whole() || int(operand.subscripts.size()) == tile.rank()) return;
+  throw with_declarations(invalid_kernel(operand.loc, "{}: {} has {} dimensions but {} subscripts are given", op,
+                                         tile.name, tile.rank(), operand.subscripts.size()),
+                          kernel, {operand.tile})
+      .hint("give one index or slice per dimension; T::all takes a whole dimension");
+}
+
+// Extents for a head address, from the peer's region.
+ir::Region head_region(const Operand& head, const TileRef& peer, const Kernel& kernel, std::string_view op) {
+  ir::Region region;
+  const size_t rank = head.subscripts.size();
+  const size_t peer_rank = peer.region.size();
+  for (size_t d = 0; d < peer_rank && d + rank < peer_rank; ++d) {
+    if (peer.region[d].extent.is_int(1)) continue;
+    const Tile& tile = kernel.tile(head.tile);
+    const Tile& other = kernel.tile(peer.tile);
+    throw with_declarations(
+        invalid_kernel(head.loc, "{}: {} has {} dimensions, too few for the {} of {}", op, tile.name, rank,
+                       peer_rank, other.name),
+        kernel, {head.tile, peer.tile});
+  }
+  for (size_t d = 0; d < rank; ++d) {
+    const bool has_peer = d + peer_rank >= rank;
+    const Expr extent = has_peer ? peer.region[d + peer_rank - rank].extent : ir::int_imm(1);
+    region.push_back({.begin = head.subscripts[d].begin, .extent = extent});
+  }
+  return region;
+}
+
+}  // namespace
+
+TileRef resolve(const Operand& operand, const Kernel& kernel, std::string_view op) {
+  check_rank(operand, kernel, op);
+  const Tile& tile = kernel.tile(operand.tile);
+  TileRef ref{.tile = operand.tile, .region = {}, .slot = {}};
+  for (int d = 0; d < tile.rank(); ++d) {
+    if (operand.whole()) {
+      ref.region.push_back({.begin = ir::int_imm(0), .extent = tile.shape[size_t(d)]});
+      continue;
+    }
+    const Subscript& s = operand.subscripts[size_t(d)];
+    ref.region.push_back({.begin = s.begin, .extent = s.extent ? s.extent : ir::int_imm(1)});
+  }
+  return ref;
+}
+
+Pair resolve_pair(const Operand& first, const Operand& second, const Kernel& kernel, std::string_view op) {
+  check_rank(first, kernel, op);
+  check_rank(second, kernel, op);
+  const bool scalars = first.head_address() && second.head_address();
+  Pair pair;
+  if (scalars || !first.head_address()) pair.first = resolve(first, kernel, op);
+  if (scalars || !second.head_address()) pair.second = resolve(second, kernel, op);
+  if (scalars) return pair;
+  if (first.head_address()) {
+    pair.first = {.tile = first.tile, .region = head_region(first, pair.second, kernel, op), .slot = {}};
+  }
+  if (second.head_address()) {
+    pair.second = {.tile = second.tile, .region = head_region(second, pair.first, kernel, op), .slot = {}};
+  }
+  return pair;
+}
+
+std::vector<int> wide_dims(const TileRef& ref) {
+  std::vector<int> dims;
+  for (size_t d = 0; d < ref.region.size(); ++d) {
+    if (!ref.region[d].extent.is_int(1)) dims.push_back(int(d));
+  }
+  return dims;
+}
+
+}  // namespace tilewright::ops

@@ -1,0 +1,46 @@
+// How an author names the part of a tile that an op works on, and how the parts of a pair of operands line up.
+#pragma once
+
+#include "ir/kernel.h"
+
+#include <string_view>
+#include <vector>
+
+namespace tilewright::ops {
+
+// One subscript: `begin` alone is an index; with `extent` a range.
+struct Subscript {
+  ir::Expr begin;
+  ir::Expr extent;
+};
+
+// A tile (no subscripts), an element or head address (all subscripts are indices), or a slice.
+struct Operand {
+  ir::TileId tile = -1;
+  std::vector<Subscript> subscripts;
+  Loc loc;
+
+  bool whole() const { return subscripts.empty(); }
+  bool head_address() const;
+};
+
+// The region an operand names by itself: a whole tile, or a slice whose indices have extent 1.
+ir::TileRef resolve(const Operand& operand, const ir::Kernel& kernel, std::string_view op);
+
+// Both regions of a copy-like pair. A head address takes the peer's extents, right-aligned: A(b, i * 64, 0) against a
+// tile [64, 32] is the region [1, 64, 32]. Throws when a rank is too small or both are head addresses.
+struct Pair {
+  ir::TileRef first, second;
+};
+Pair resolve_pair(const Operand& first, const Operand& second, const ir::Kernel& kernel, std::string_view op);
+
+// The dimensions of a region whose extent is not the constant 1, in order.
+std::vector<int> wide_dims(const ir::TileRef& ref);
+
+// "A_shared  shared f16[128, 32]": the text of the note that points at a declaration.
+std::string declaration(const ir::Tile& tile);
+
+// `error` with a note at the declaration of each named tile.
+Error with_declarations(Error error, const ir::Kernel& kernel, std::initializer_list<ir::TileId> tiles);
+
+}  // namespace tilewright::ops

@@ -1,0 +1,41 @@
+#include "passes/cpu_atoms.h"
+
+namespace tilewright::passes {
+
+namespace {
+
+void nothing_to_verify(const ir::OpStmt&, const ir::Kernel&, const Loc&) {}
+
+std::vector<ir::Access> last_is_written(const ir::OpStmt& op, const ir::Kernel&) {
+  std::vector<ir::Access> out;
+  for (size_t i = 0; i < op.tiles.size(); ++i) {
+    out.push_back({.ref = op.tiles[i], .mode = i + 1 < op.tiles.size() ? ir::Mode::read : ir::Mode::update});
+  }
+  return out;
+}
+
+constexpr ir::OpDef atom(std::string_view name, int num_tiles, int num_scalars) {
+  return {.name = name, .num_tiles = num_tiles, .num_scalars = num_scalars, .verify = nothing_to_verify,
+          .effects = last_is_written, .expand = nullptr};
+}
+
+}  // namespace
+
+const ir::OpDef& cpu_copy_in() {
+  static constexpr ir::OpDef kOp = atom("cpu.copy_in", 2, 4);
+  return kOp;
+}
+const ir::OpDef& cpu_copy_out() {
+  static constexpr ir::OpDef kOp = atom("cpu.copy_out", 2, 4);
+  return kOp;
+}
+const ir::OpDef& cpu_gemm() {
+  static constexpr ir::OpDef kOp = atom("cpu.gemm", 3, 0);
+  return kOp;
+}
+const ir::OpDef& cpu_reduce_row() {
+  static constexpr ir::OpDef kOp = atom("cpu.reduce_row", 2, 0);
+  return kOp;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,47 @@
+#include "passes/fact_rewriter.h"
+
+namespace tilewright::passes {
+
+using ir::Block;
+using ir::Expr;
+using ir::Stmt;
+
+FactRewriter::FactRewriter(const ir::Program& program, const ir::Kernel& kernel)
+    : facts_(ir::kernel_facts(program, kernel)) {}
+
+bool FactRewriter::proves_inside(const Expr& index, const Expr& extent) const {
+  return proves(ir::le(ir::int_imm(0), index)) && proves(ir::lt(index, extent));
+}
+
+void FactRewriter::rewrite(const Stmt& stmt, Block& out) {
+  if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) {
+    ir::ForStmt rebuilt = *loop;
+    facts_.push();
+    for (ir::LoopDim& dim : rebuilt.dims) {
+      dim.begin = rewrite(dim.begin);
+      dim.extent = rewrite(dim.extent);
+      facts_.bind(dim.var, dim.begin, dim.extent, dim.step);
+    }
+    rebuilt.body = rewrite(loop->body);
+    facts_.pop();
+    out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
+    return;
+  }
+  if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) {
+    ir::IfStmt rebuilt{.condition = rewrite(branch->condition), .then = {}, .otherwise = {}};
+    facts_.push();
+    facts_.assume(branch->condition);
+    rebuilt.then = rewrite(branch->then);
+    facts_.pop();
+    facts_.push();
+    facts_.assume(ir::negation(branch->condition));
+    rebuilt.otherwise = rewrite(branch->otherwise);
+    facts_.pop();
+    out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
+    return;
+  }
+  Rewriter::rewrite(stmt, out);
+  if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) ir::note_let(let->var, let->value, facts_);
+}
+
+}  // namespace tilewright::passes

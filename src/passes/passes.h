@@ -1,0 +1,34 @@
+// The passes of the CPU pipeline: what each requires, establishes and throws. pipelines.cc orders them.
+#pragma once
+
+#include <tilewright/compile.h>
+
+#include "ir/kernel.h"
+#include "target/cpu.h"
+
+#include <vector>
+
+namespace tilewright::passes {
+
+// Requires a verified program. Establishes a layout on every on-chip tile of rank >= 1: row-major, the last dimension
+// padded to an odd number of cache lines.
+ir::Program plan_cpu_tiles(ir::Program program);
+
+// Requires layouts. Establishes that every op statement is a CPU atom (passes/cpu_atoms.h): copies between global and
+// on-chip tiles, gemms and row reductions where their forms allow; every other op becomes its expansion. Adds a remark
+// for each gemm that is expanded.
+ir::Program lower_cpu(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks);
+
+// Requires lowered statements. Establishes that each access either goes through an unchecked tile row (proved in bounds)
+// or must be checked where it runs. A parallel nest whose accesses are in bounds under a condition that does not depend
+// on the nest is duplicated: unchecked where the condition holds, checked elsewhere.
+ir::Program guard_accesses(const ir::Program& program);
+
+// Requires guarded accesses (it hides the ranges of block indices behind lets). Removes use_swizzle's effect from the
+// kernel by computing block indices from the launch order.
+ir::Program map_grid_cpu(const ir::Program& program, const ir::Program& original);
+
+// All of them in order.
+ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks);
+
+}  // namespace tilewright::passes

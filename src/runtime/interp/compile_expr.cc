@@ -1,0 +1,271 @@
+#include "runtime/interp/compile_expr.h"
+
+#include "runtime/interp/report.h"
+#include "support/error.h"
+
+#include <limits>
+#include <type_traits>
+
+namespace tilewright::interp {
+
+using ir::Expr;
+using ir::ExprKind;
+
+namespace {
+
+template <class F>
+auto with_float_dtype(DType dtype, F f) {
+  switch (dtype) {
+    case DType::f16: return f.template operator()<DType::f16>();
+    case DType::bf16: return f.template operator()<DType::bf16>();
+    case DType::f32: return f.template operator()<DType::f32>();
+    default: return f.template operator()<DType::f64>();
+  }
+}
+
+// The element's value without a look at its state.
+template <class M, class Value>
+Value loaded(const Storage& storage, size_t at) {
+  if constexpr (std::is_same_v<Value, typename M::Float>)
+    return storage.template load_float<M>(at);
+  else
+    return storage.template load_int<M>(at);
+}
+
+template <class M, class Value>
+Value without_bound(Value value) {
+  if constexpr (M::kTracked) {
+    if constexpr (std::is_same_v<Value, TrackedFloat>)
+      return single_term(value.value, std::numeric_limits<double>::infinity());
+    else
+      return {value.value, true};
+  }
+  return value;
+}
+
+template <class M, class Value>
+Value constant_of(const ir::Tile& tile) {
+  if constexpr (std::is_same_v<Value, typename M::Float>)
+    return M::float_imm(rounded(tile.dtype, tile.safe_value));
+  else
+    return M::int_imm(saturate_to_int(tile.dtype, tile.safe_value));
+}
+
+// A value of the side that the interpreter does not take, where it has one.
+template <class M, class Compiled, class Value>
+Value blend(Machine<M>& m, const Compiled& other, const Value& taken) {
+  try {
+    return either_of(taken, other->run(m));
+  } catch (const Error&) {
+    return without_bound<M>(taken);
+  }
+}
+
+}  // namespace
+
+template <class M>
+Place<M> ExprCompiler<M>::place(ir::TileId tile, std::span<const Expr> indices, const Loc& loc) const {
+  Place<M> out{.site = {.id = tile, .tile = &kernel_.tile(tile), .loc = loc.known() ? loc : loc_}, .coordinates = {}};
+  if (indices.size() != out.site.tile->shape.size()) {
+    throw internal_error(out.site.loc, "{} has {} dimensions but {} coordinates", out.site.tile->name,
+                         out.site.tile->shape.size(), indices.size());
+  }
+  using Kind = typename Coordinate<M>::Kind;
+  for (const Expr& e : indices) {
+    Coordinate<M>& c = out.coordinates.emplace_back();
+    if (e.as_int()) {
+      c.value = *e.as_int();
+    } else if (e.is(ExprKind::var)) {
+      c.kind = Kind::variable;
+      c.value = e.var_id();
+    } else {
+      c.kind = Kind::general;
+      c.node = int_node(e);
+    }
+  }
+  return out;
+}
+
+template <class M>
+template <class Value>
+std::unique_ptr<const Node<M, Value>> ExprCompiler<M>::load_node(const Expr& e) const {
+  return closure<M, Value>([place = place(e.tile_id(), e.args(), e.loc()),
+                            safe = constant_of<M, Value>(kernel_.tile(e.tile_id()))](Machine<M>& m) -> Value {
+    Storage& storage = *m.tiles[size_t(place.site.id)];
+    bool undetermined = false;
+    const int64_t at = place.locate(m, storage, undetermined);
+    if (at < 0) {
+      if (place.site.tile->on_chip()) throw_outside(place.site, place.values(m), false, storage, m.block);
+      return undetermined ? without_bound<M>(safe) : safe;
+    }
+    if (!(storage.states[size_t(at)] & kInitialised)) [[unlikely]] {
+      throw_uninitialised(place.site, place.values(m), storage, m.block);
+    }
+    if (m.trace) [[unlikely]]
+      m.trace->see(place.site, storage, size_t(at), false);
+    const Value value = loaded<M, Value>(storage, size_t(at));
+    return undetermined ? without_bound<M>(value) : value;
+  });
+}
+
+template <class M>
+template <class Value, class Compiled>
+Compiled ExprCompiler<M>::select_node(const Expr& e, Compiled then, Compiled otherwise) const {
+  return closure<M, Value>(
+      [c = int_node(e.arg(0)), a = std::move(then), b = std::move(otherwise)](Machine<M>& m) -> Value {
+        const typename M::Int condition = c->run(m);
+        const auto& taken = M::value(condition) ? a : b;
+        if constexpr (M::kTracked) {
+          if (M::undetermined(condition)) return blend<M>(m, M::value(condition) ? b : a, taken->run(m));
+        }
+        return taken->run(m);
+      });
+}
+
+template <class M>
+template <DType kDType>
+FloatNode<M> ExprCompiler<M>::float_arithmetic(const Expr& e) const {
+  using Float = typename M::Float;
+  FloatNode<M> x = float_node(e.arg(0)), y = float_node(e.arg(1));
+  const auto make = [&](auto f) {
+    return closure<M, Float>([a = std::move(x), b = std::move(y), f](Machine<M>& m) -> Float {
+      const Float left = a->run(m);
+      return f(left, b->run(m));
+    });
+  };
+  switch (e.kind()) {
+    case ExprKind::add: return make([](const Float& a, const Float& b) { return M::template add<kDType>(a, b); });
+    case ExprKind::sub: return make([](const Float& a, const Float& b) { return M::template sub<kDType>(a, b); });
+    case ExprKind::mul: return make([](const Float& a, const Float& b) { return M::template mul<kDType>(a, b); });
+    case ExprKind::div: return make([](const Float& a, const Float& b) { return M::template div<kDType>(a, b); });
+    case ExprKind::min: return make([](const Float& a, const Float& b) { return M::min(a, b); });
+    case ExprKind::max: return make([](const Float& a, const Float& b) { return M::max(a, b); });
+    default: throw internal_error(loc_, "{} is not defined on {}", to_string(e.kind()), to_string(kDType));
+  }
+}
+
+template <class M>
+FloatNode<M> ExprCompiler<M>::float_cast(const Expr& e) const {
+  const DType to = e.dtype(), from = e.arg(0).dtype();
+  using Float = typename M::Float;
+  if (!is_float(from)) {
+    return closure<M, Float>(
+        [a = int_node(e.arg(0)), from, to](Machine<M>& m) { return M::from_int(from, to, a->run(m)); });
+  }
+  FloatNode<M> value = float_node(e.arg(0));
+  const bool widens = to == DType::f64 || (to == DType::f32 && from != DType::f64);
+  if (widens && !M::kTracked) return value;
+  return closure<M, Float>([a = std::move(value), from, to](Machine<M>& m) { return M::cast(from, to, a->run(m)); });
+}
+
+template <class M>
+FloatNode<M> ExprCompiler<M>::float_node(const Expr& e) const {
+  using Float = typename M::Float;
+  switch (e.kind()) {
+    case ExprKind::float_imm: return closure<M, Float>([v = M::float_imm(e->f)](Machine<M>&) { return v; });
+    case ExprKind::var: return closure<M, Float>([id = size_t(e.var_id())](Machine<M>& m) { return m.vars[id].f; });
+    case ExprKind::load: return load_node<Float>(e);
+    case ExprKind::select: return select_node<Float>(e, float_node(e.arg(1)), float_node(e.arg(2)));
+    case ExprKind::cast: return float_cast(e);
+    case ExprKind::call:
+      return closure<M, Float>([a = float_node(e.arg(0)), fn = ir::MathFn(e->i), dtype = e.dtype()](Machine<M>& m) {
+        return M::call(fn, dtype, a->run(m));
+      });
+    default:
+      return with_float_dtype(e.dtype(), [&]<DType kDType>() { return this->template float_arithmetic<kDType>(e); });
+  }
+}
+
+template <class M>
+IntNode<M> ExprCompiler<M>::compare_floats(const Expr& e) const {
+  using Float = typename M::Float;
+  FloatNode<M> x = float_node(e.arg(0)), y = float_node(e.arg(1));
+  const auto make = [&]<ExprKind kKind>() -> IntNode<M> {
+    return closure<M, typename M::Int>([a = std::move(x), b = std::move(y)](Machine<M>& m) {
+      const Float left = a->run(m);
+      return M::template compare<kKind>(left, b->run(m));
+    });
+  };
+  switch (e.kind()) {
+    case ExprKind::eq: return make.template operator()<ExprKind::eq>();
+    case ExprKind::ne: return make.template operator()<ExprKind::ne>();
+    case ExprKind::lt: return make.template operator()<ExprKind::lt>();
+    default: return make.template operator()<ExprKind::le>();
+  }
+}
+
+template <class M>
+IntNode<M> ExprCompiler<M>::int_binary(const Expr& e) const {
+  using Int = typename M::Int;
+  const ExprKind kind = e.kind();
+  const DType dtype = e.arg(0).dtype();
+  IntNode<M> x = int_node(e.arg(0)), y = int_node(e.arg(1));
+  const auto make = [&](auto f) {
+    return closure<M, Int>([a = std::move(x), b = std::move(y), f](Machine<M>& m) {
+      const Int left = a->run(m);
+      return M::map(f, left, b->run(m));
+    });
+  };
+  if (kind == ExprKind::logical_and || kind == ExprKind::logical_or) {
+    return closure<M, Int>([a = std::move(x), b = std::move(y), is_and = kind == ExprKind::logical_and](Machine<M>& m) {
+      const Int left = a->run(m), right = b->run(m);
+      const bool l = M::value(left) != 0, r = M::value(right) != 0;
+      return M::logical(is_and, left, right, is_and ? l && r : l || r);
+    });
+  }
+  if (dtype == DType::i64) {
+    switch (kind) {
+      case ExprKind::add: return make([](int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); });
+      case ExprKind::sub: return make([](int64_t a, int64_t b) { return int64_t(uint64_t(a) - uint64_t(b)); });
+      case ExprKind::mul: return make([](int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); });
+      case ExprKind::lt: return make([](int64_t a, int64_t b) { return int64_t(a < b); });
+      case ExprKind::le: return make([](int64_t a, int64_t b) { return int64_t(a <= b); });
+      default: break;
+    }
+  }
+  return make([kind, dtype](int64_t a, int64_t b) { return ir::eval_int_binary(kind, dtype, a, b); });
+}
+
+template <class M>
+IntNode<M> ExprCompiler<M>::int_cast(const Expr& e) const {
+  using Int = typename M::Int;
+  const DType to = e.dtype();
+  if (is_float(e.arg(0).dtype())) {
+    return closure<M, Int>([a = float_node(e.arg(0)), to](Machine<M>& m) { return M::to_int(to, a->run(m)); });
+  }
+  return closure<M, Int>([a = int_node(e.arg(0)), to](Machine<M>& m) {
+    return M::map([to](int64_t v) { return ir::wrap_to(to, v); }, a->run(m));
+  });
+}
+
+template <class M>
+IntNode<M> ExprCompiler<M>::int_node(const Expr& e) const {
+  using Int = typename M::Int;
+  switch (e.kind()) {
+    case ExprKind::int_imm: return closure<M, Int>([v = M::int_imm(e->i)](Machine<M>&) { return v; });
+    case ExprKind::var: return closure<M, Int>([id = size_t(e.var_id())](Machine<M>& m) { return m.vars[id].i; });
+    case ExprKind::load: return load_node<Int>(e);
+    case ExprKind::select: return select_node<Int>(e, int_node(e.arg(1)), int_node(e.arg(2)));
+    case ExprKind::cast: return int_cast(e);
+    case ExprKind::logical_not:
+      return closure<M, Int>([a = int_node(e.arg(0))](Machine<M>& m) {
+        return M::map([](int64_t v) { return int64_t(v == 0); }, a->run(m));
+      });
+    case ExprKind::call:  // abs; the most negative value wraps to itself
+      return closure<M, Int>([a = int_node(e.arg(0)), dtype = e.dtype()](Machine<M>& m) {
+        return M::map(
+            [dtype](int64_t v) {
+              return v < 0 && !is_unsigned(dtype) ? ir::wrap_to(dtype, int64_t(0 - uint64_t(v))) : v;
+            },
+            a->run(m));
+      });
+    default:
+      if (ir::is_comparison(e.kind()) && is_float(e.arg(0).dtype())) return compare_floats(e);
+      return int_binary(e);
+  }
+}
+
+template class ExprCompiler<Plain>;
+template class ExprCompiler<Tracked>;
+
+}  // namespace tilewright::interp

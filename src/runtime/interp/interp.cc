@@ -1,0 +1,110 @@
+#include "runtime/interp/interp.h"
+
+#include "ir/op.h"
+#include "runtime/bind.h"
+#include "runtime/interp/compile_stmt.h"
+#include "runtime/interp/tensors.h"
+#include "support/error.h"
+
+#include <algorithm>
+
+namespace tilewright {
+
+namespace interp {
+
+namespace {
+
+std::vector<bool> written_tensors(const ir::Program& program) {
+  std::vector<bool> out(program.tensors.size(), false);
+  for (const ir::Kernel& kernel : program.kernels) {
+    for (ir::TileId id : tiles_written(kernel.body)) {
+      if (!kernel.tile(id).on_chip()) out[size_t(kernel.tile(id).tensor)] = true;
+    }
+  }
+  return out;
+}
+
+template <class M>
+class KernelRun {
+ public:
+  KernelRun(const ir::Program& program, const ir::Kernel& kernel, Tensors& tensors, const BoundArguments& bound,
+            const InterpOptions& options)
+      : kernel_(kernel), body_(StmtCompiler<M>(kernel).block(kernel.body)), on_chip_(kernel.tiles.size()) {
+    m_.kernel = &kernel;
+    m_.options = options;
+    m_.vars.resize(size_t(program.next_var));
+    for (size_t id = 0; id < bound.scalars.size(); ++id) {
+      if (!bound.scalars[id]) continue;
+      m_.vars[id] = {M::float_imm(bound.scalars[id]->f), M::int_imm(bound.scalars[id]->i)};
+    }
+    for (size_t id = 0; id < kernel.tiles.size(); ++id) add_tile(kernel.tiles[id], id, tensors);
+    for (const ir::Expr& e : kernel.grid) grid_.push_back(std::max<int64_t>(evaluate(e, bound.scalars), 0));
+  }
+
+  void run() {
+    m_.block.assign(grid_.size(), 0);
+    if (std::find(grid_.begin(), grid_.end(), 0) != grid_.end()) return;
+    do {
+      for (size_t d = 0; d < grid_.size(); ++d) {
+        m_.vars[size_t(kernel_.block_vars[d].var_id())].i = M::int_imm(m_.block[d]);
+      }
+      for (Storage& storage : on_chip_) storage.forget();
+      body_->run(m_);
+    } while (next_block());
+  }
+
+ private:
+  void add_tile(const ir::Tile& tile, size_t id, Tensors& tensors) {
+    if (tile.on_chip()) {
+      on_chip_[id].resize(is_float(tile.dtype), tile.extents(), M::kTracked);
+      m_.tiles.push_back(&on_chip_[id]);
+    } else {
+      m_.tiles.push_back(&tensors.storage(tile.tensor));
+    }
+  }
+
+  bool next_block() {
+    for (size_t d = 0; d < grid_.size(); ++d) {
+      if (++m_.block[d] < grid_[d]) return true;
+      m_.block[d] = 0;
+    }
+    return false;
+  }
+
+  const ir::Kernel& kernel_;
+  StepNode<M> body_;
+  std::vector<Storage> on_chip_;
+  std::vector<int64_t> grid_;
+  Machine<M> m_;
+};
+
+std::vector<std::vector<double>> bounds_of(const ir::Program& program, Tensors& tensors) {
+  std::vector<std::vector<double>> out;
+  for (const ir::Param& param : program.params) {
+    std::vector<double>& bounds = out.emplace_back();
+    if (!param.is_tensor) continue;
+    for (const Bound& b : tensors.storage(param.index).bounds) bounds.push_back(2 * b.err);
+  }
+  return out;
+}
+
+template <class M>
+InterpResult run_program(const ir::Program& program, const BoundArguments& bound, const InterpOptions& options) {
+  Tensors tensors(program, bound, written_tensors(program), M::kTracked);
+  for (const ir::Kernel& kernel : program.kernels) KernelRun<M>(program, kernel, tensors, bound, options).run();
+  tensors.copy_back();
+  return InterpResult(bounds_of(program, tensors));
+}
+
+}  // namespace
+
+}  // namespace interp
+
+InterpResult interpret(const ir::Program& program, std::span<const Argument> arguments, const InterpOptions& options) {
+  const BoundArguments bound = bind_arguments(program, arguments);
+  const ir::Program expanded = ir::expand_ops(program);
+  return options.track_error ? interp::run_program<interp::Tracked>(expanded, bound, options)
+                             : interp::run_program<interp::Plain>(expanded, bound, options);
+}
+
+}  // namespace tilewright

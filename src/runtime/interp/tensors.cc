@@ -1,0 +1,156 @@
+#include "runtime/interp/tensors.h"
+
+#include "support/error.h"
+#include "target/dtype.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <unordered_set>
+#include <utility>
+
+namespace tilewright::interp {
+
+namespace {
+
+// Calls f(row-major number, offset in elements) for every element.
+template <class F>
+void for_each_element(const BoundTensor& tensor, F f) {
+  const int64_t count = tensor.num_elems();
+  std::vector<int64_t> at(tensor.shape.size(), 0);
+  int64_t offset = 0;
+  for (int64_t n = 0; n < count; ++n) {
+    f(size_t(n), offset);
+    for (size_t d = at.size(); d-- > 0;) {
+      offset += tensor.strides[d];
+      if (++at[d] < tensor.shape[d]) break;
+      offset -= tensor.strides[d] * at[d];
+      at[d] = 0;
+    }
+  }
+}
+
+struct AddressRange {
+  uintptr_t begin = 0, end = 0;
+};
+
+AddressRange range_of(const BoundTensor& tensor, int bytes) {
+  int64_t low = 0, high = 0;
+  if (tensor.num_elems() == 0) return {};
+  for (size_t d = 0; d < tensor.shape.size(); ++d) {
+    const int64_t reach = (tensor.shape[d] - 1) * tensor.strides[d];
+    (reach < 0 ? low : high) += reach;
+  }
+  const auto base = reinterpret_cast<uintptr_t>(tensor.data);
+  return {base + uintptr_t(low * bytes), base + uintptr_t((high + 1) * bytes)};
+}
+
+bool same_view(const BoundTensor& a, const BoundTensor& b) {
+  return a.data == b.data && a.shape == b.shape && a.strides == b.strides;
+}
+
+// True when every stride steps over all that the smaller ones reach, so that no two elements share an address.
+bool strides_nest(const BoundTensor& tensor) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // |stride|, extent
+  for (size_t d = 0; d < tensor.shape.size(); ++d) {
+    if (tensor.shape[d] > 1) dims.emplace_back(std::abs(tensor.strides[d]), tensor.shape[d]);
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (const auto& [stride, extent] : dims) {
+    if (stride <= reach) return false;
+    reach += stride * (extent - 1);
+  }
+  return true;
+}
+
+// Whether an element of `a` shares memory with one of `b`, or, without `b`, with another element of `a`.
+bool shares_memory(const BoundTensor& a, int a_bytes, const BoundTensor* b, int b_bytes) {
+  const int granule = b ? std::min(a_bytes, b_bytes) : a_bytes;  // elements are aligned to their size
+  std::unordered_set<uintptr_t> seen;
+  bool repeats = false, shared = false;
+  const auto for_each_granule = [granule](const BoundTensor& tensor, int bytes, auto f) {
+    for_each_element(tensor, [&](size_t, int64_t offset) {
+      const auto address = reinterpret_cast<uintptr_t>(tensor.data) + uintptr_t(offset * bytes);
+      for (int k = 0; k < bytes; k += granule) f((address + uintptr_t(k)) / uintptr_t(granule));
+    });
+  };
+  for_each_granule(a, a_bytes, [&](uintptr_t unit) { repeats |= !seen.insert(unit).second; });
+  if (b == nullptr) return repeats;
+  for_each_granule(*b, b_bytes, [&](uintptr_t unit) { shared |= seen.count(unit) > 0; });
+  return shared;
+}
+
+void check_sharing(const ir::Program& program, const BoundArguments& bound, const std::vector<bool>& written) {
+  for (size_t i = 0; i < program.tensors.size(); ++i) {
+    const BoundTensor& a = bound.tensors[i];
+    const int a_bytes = bytes_of(program.tensors[i].dtype);
+    if (written[i] && a.num_elems() > 0 && !strides_nest(a) && shares_memory(a, a_bytes, nullptr, 0)) {
+      throw unsupported(program.tensors[i].loc, "{} is written, but several of its elements share an address",
+                        program.tensors[i].name);
+    }
+    for (size_t j = 0; j < i; ++j) {
+      const BoundTensor& b = bound.tensors[j];
+      const int b_bytes = bytes_of(program.tensors[j].dtype);
+      if ((!written[i] && !written[j]) || (same_view(a, b) && program.tensors[i].dtype == program.tensors[j].dtype))
+        continue;
+      const AddressRange ra = range_of(a, a_bytes), rb = range_of(b, b_bytes);
+      if (ra.end <= rb.begin || rb.end <= ra.begin || !shares_memory(a, a_bytes, &b, b_bytes)) continue;
+      throw unsupported(program.tensors[i].loc, "{} and {} overlap in memory and one of them is written",
+                        program.tensors[j].name, program.tensors[i].name);
+    }
+  }
+}
+
+}  // namespace
+
+Tensors::Tensors(const ir::Program& program, const BoundArguments& bound, const std::vector<bool>& written,
+                 bool tracked)
+    : program_(program), bound_(bound), owned_(program.tensors.size()), of_row_(program.tensors.size()) {
+  check_sharing(program, bound, written);
+  for (size_t row = 0; row < of_row_.size(); ++row) {
+    for (size_t other = 0; other < row && of_row_[row] == nullptr; ++other) {
+      const bool same = program.tensors[row].dtype == program.tensors[other].dtype &&
+                        same_view(bound.tensors[row], bound.tensors[other]);
+      if (same) of_row_[row] = of_row_[other];
+    }
+    if (of_row_[row] == nullptr) load(row, tracked);
+  }
+}
+
+void Tensors::load(size_t row, bool tracked) {
+  owned_[row] = std::make_unique<Storage>();
+  Storage& storage = *owned_[row];
+  of_row_[row] = &storage;
+  const ir::Tensor& declared = program_.tensors[row];
+  const BoundTensor& tensor = bound_.tensors[row];
+  storage.resize(is_float(declared.dtype), tensor.shape, tracked);
+  if (declared.kind == ir::TensorKind::workspace) return;
+  for_each_element(tensor, [&](size_t at, int64_t offset) {
+    const auto* address = static_cast<const std::byte*>(tensor.data) + offset * bytes_of(declared.dtype);
+    if (storage.holds_floats)
+      storage.cells[at].f = load_float(declared.dtype, address);
+    else
+      storage.cells[at].i = load_int(declared.dtype, address);
+    storage.states[at] = kInitialised;
+    if (tracked && storage.holds_floats) storage.bounds[at] = single_term(storage.cells[at].f, 0).bound;
+  });
+}
+
+void Tensors::copy_back() const {
+  for (size_t row = 0; row < owned_.size(); ++row) {
+    if (!owned_[row] || program_.tensors[row].kind == ir::TensorKind::workspace) continue;
+    const Storage& storage = *owned_[row];
+    const DType dtype = program_.tensors[row].dtype;
+    const BoundTensor& tensor = bound_.tensors[row];
+    for_each_element(tensor, [&](size_t at, int64_t offset) {
+      if (!(storage.states[at] & kWritten)) return;
+      auto* address = static_cast<std::byte*>(tensor.data) + offset * bytes_of(dtype);
+      if (storage.holds_floats)
+        store_float(dtype, address, storage.cells[at].f);
+      else
+        store_int(dtype, address, storage.cells[at].i);
+    });
+  }
+}
+
+}  // namespace tilewright::interp

@@ -1,0 +1,189 @@
+#include "ops/op_table.h"
+
+#include "ops/numbers.h"
+#include "runtime/cpu_features.h"
+
+#include <tilewright/compile.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <mutex>
+#include <thread>
+
+namespace tilewright::tests {
+
+const HostArray& array(const Args& args, size_t i) { return std::get<HostArray>(args[i]); }
+
+T::Tile declare_tensor(const std::string& name, const HostArray& like, double safe_value) {
+  const std::vector<T::Expr> shape(like.shape().begin(), like.shape().end());
+  T::TensorOptions options{.safe_value = safe_value};
+  if (!like.contiguous()) options.strides.assign(like.strides().begin(), like.strides().end());
+  return T::tensor(name, shape, like.dtype(), options);
+}
+
+Row tensor_row(std::string name, std::vector<HostArray> arrays, std::function<void(const std::vector<T::Tile>&)> kernels,
+               Reference reference) {
+  Args args(arrays.begin(), arrays.end());
+  auto declare = [arrays, kernels](const std::string& prefix) -> Kernels {
+    std::vector<T::Tile> tiles;
+    for (size_t i = 0; i < arrays.size(); ++i) tiles.push_back(declare_tensor(fmt::format("{}t{}", prefix, i), arrays[i]));
+    return [tiles, kernels] { kernels(tiles); };
+  };
+  return {.name = std::move(name), .declare = declare, .launches = {args}, .reference = std::move(reference)};
+}
+
+namespace {
+
+std::vector<Argument> views(Args& args) {
+  std::vector<Argument> out;
+  for (Arg& arg : args) {
+    if (auto* a = std::get_if<HostArray>(&arg)) out.emplace_back(a->view());
+    else if (auto* i = std::get_if<int64_t>(&arg)) out.emplace_back(*i);
+    else out.emplace_back(std::get<double>(arg));
+  }
+  return out;
+}
+
+bool matches(Real got, Real want, Real bound, bool signed_zeros) {
+  if (std::isinf(bound)) return true;
+  if (std::isnan(want)) return std::isnan(got);
+  if (got == want) return !signed_zeros || std::signbit(got) == std::signbit(want);
+  return std::fabs(got - want) <= bound;
+}
+
+const Args& launch_of(const Row& row, size_t number) {
+  return row.launches[std::min(number, row.launches.size() - 1)];
+}
+
+Program build(std::span<const Row> rows) {
+  return T::prim_func("rows", [&] {
+    std::vector<Kernels> kernels;
+    for (size_t i = 0; i < rows.size(); ++i) kernels.push_back(rows[i].declare(fmt::format("r{}_", i)));
+    for (const Kernels& open : kernels) open();
+  });
+}
+
+std::string check_row(const Row& row, const Args& before, std::span<const Arg> after) {
+  std::vector<Expected> expected(before.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (!std::holds_alternative<HostArray>(before[i])) continue;
+    expected[i].value = array(before, i).values();
+    expected[i].bound.assign(expected[i].value.size(), 0);
+  }
+  row.reference(before, expected);
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (!std::holds_alternative<HostArray>(before[i])) continue;
+    const auto& got = std::get<HostArray>(after[i]);
+    if (!got.surroundings_intact()) return fmt::format("argument {}: bytes outside the tensor were written", i);
+    if (const std::string text = difference(got, expected[i]); !text.empty()) return fmt::format("argument {}{}", i, text);
+  }
+  return {};
+}
+
+class Session {
+ public:
+  Session(std::span<const Row> rows, size_t rows_per_program) : rows_(rows), per_program_(rows_per_program) {}
+
+  std::vector<std::string> run() {
+    const std::vector<std::string> runners = all_runners();
+    const size_t programs = (rows_.size() + per_program_ - 1) / per_program_;
+    std::atomic<size_t> next = 0;
+    auto work = [&] {
+      for (size_t job = next++; job < programs * runners.size(); job = next++) {
+        const size_t begin = job / runners.size() * per_program_;
+        run_batch(rows_.subspan(begin, std::min(per_program_, rows_.size() - begin)), runners[job % runners.size()]);
+      }
+    };
+    std::thread other(work);
+    work();
+    other.join();
+    return failures_;
+  }
+
+ private:
+  // One program for all rows; when it is refused, each row by itself, to name the one at fault.
+  void run_batch(std::span<const Row> rows, const std::string& runner) {
+    try {
+      run_program(rows, runner);
+    } catch (const std::exception& e) {
+      if (rows.size() == 1) return fail(rows[0].name, runner, e.what());
+      for (size_t i = 0; i < rows.size(); ++i) run_batch(rows.subspan(i, 1), runner);
+    }
+  }
+
+  void run_program(std::span<const Row> rows, const std::string& runner) {
+    const Program program = build(rows);
+    std::optional<CompiledKernel> kernel;
+    if (runner != "interpreter") kernel = compile(program, {.target = runner, .num_threads = 2});
+    size_t launches = 0;
+    for (const Row& row : rows) launches = std::max(launches, row.launches.size());
+    for (size_t l = 0; l < launches; ++l) {
+      Args args;
+      for (const Row& row : rows) args.insert(args.end(), launch_of(row, l).begin(), launch_of(row, l).end());
+      if (kernel) kernel->run(views(args));
+      else interpret(program, views(args));
+      size_t at = 0;
+      for (const Row& row : rows) {
+        const Args& before = launch_of(row, l);
+        const std::string text = check_row(row, before, std::span<const Arg>(args).subspan(at, before.size()));
+        if (!text.empty()) fail(fmt::format("{} launch {}", row.name, l), runner, text);
+        at += before.size();
+      }
+    }
+  }
+
+  void fail(const std::string& row, const std::string& runner, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    failures_.push_back(fmt::format("[{}] {}: {}", runner, row, text));
+  }
+
+  std::span<const Row> rows_;
+  size_t per_program_;
+  std::mutex mutex_;
+  std::vector<std::string> failures_;
+};
+
+}  // namespace
+
+std::string difference(const HostArray& got, const Expected& want) {
+  int64_t wrong = 0, first = -1;
+  double max_error = 0;
+  for (int64_t i = 0; i < got.size(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const Real value = got.get(i), r = want.value[at], bound = want.bound[at];
+    if (matches(value, r, bound, want.signed_zeros)) continue;
+    if (wrong++ == 0) first = i;
+    max_error = std::max(max_error, static_cast<double>(std::fabs(value - r) / bound));
+  }
+  if (wrong == 0) return {};
+  const auto at = static_cast<size_t>(first);
+  return fmt::format("[{}] ({}): got {:.12g}, want {:.12g} +- {:.3g}; {} of {} wrong, max_error {:.3g}", first,
+                     to_string(got.dtype()), static_cast<double>(got.get(first)), static_cast<double>(want.value[at]),
+                     static_cast<double>(want.bound[at]), wrong, got.size(), max_error);
+}
+
+std::vector<std::string> all_runners() {
+  std::vector<std::string> runners = {"interpreter"};
+  const CpuLevel best = probe_cpu().level;
+  for (const char* level : {"x86-64", "avx2", "avx512"}) {
+    if (cpu_level_from_string(level).value() <= best) runners.push_back(fmt::format("cpu:{}", level));
+  }
+  if (runners.size() == 1) runners.push_back("cpu:generic");
+  return runners;
+}
+
+Args run_on(const std::string& runner, const Program& program, const Args& args) {
+  Args after = args;
+  if (runner == "interpreter") interpret(program, views(after));
+  else compile(program, {.target = runner, .num_threads = 2}).run(views(after));
+  return after;
+}
+
+void check_rows(std::span<const Row> rows, size_t rows_per_program) {
+  for (const std::string& text : Session(rows, rows_per_program).run()) ADD_FAILURE() << text;
+}
+
+}  // namespace tilewright::tests

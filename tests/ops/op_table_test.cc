@@ -1,0 +1,21 @@
+#include "ops/op_table.h"
+
+#include <gtest/gtest.h>
+
+namespace tilewright::tests {
+namespace {
+
+TEST(OpTable, Copy) { check_rows(copy_rows(), 12); }
+TEST(OpTable, Cast) { check_rows(cast_rows(), 3); }
+TEST(OpTable, Fill) { check_rows(fill_rows(), 8); }
+TEST(OpTable, Gemm) { check_rows(gemm_rows(), 12); }
+TEST(OpTable, Reduce) { check_rows(reduce_rows(), 12); }
+TEST(OpTable, FloatArithmetic) { check_rows(float_rows(), 2); }
+TEST(OpTable, Math) { check_rows(math_rows(), 2); }
+TEST(OpTable, IntegerArithmetic) { check_rows(integer_rows(), 4); }
+TEST(OpTable, Raster) { check_rows(raster_rows(), 10); }
+TEST(OpTable, Control) { check_rows(control_rows(), 10); }
+TEST(OpTable, DynamicExtents) { check_rows(dynamic_rows(), 4); }
+
+}  // namespace
+}  // namespace tilewright::tests

@@ -1,0 +1,61 @@
+// The command line of Tilewright. Each subcommand lives in <name>_command.{h,cc} and is a row of kCommands.
+#include <fmt/format.h>
+#include <tilewright/error.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "bench_command.h"
+#include "demo_command.h"
+#include "doctor_command.h"
+#include "exit_status.h"
+#include "print_command.h"
+#include "test_command.h"
+
+namespace {
+
+// Adds one subcommand to `app`. Its callback sets `status`; an exception it throws ends `tw` with the status of its
+// kind.
+using AddCommand = void (*)(CLI::App& app, ExitStatus& status);
+
+constexpr AddCommand kCommands[] = {
+    add_demo_command, add_test_command, add_bench_command, add_doctor_command, add_print_command,
+};
+
+ExitStatus status_of(tilewright::ErrorKind kind) {
+  switch (kind) {
+    case tilewright::ErrorKind::invalid_kernel:
+    case tilewright::ErrorKind::invalid_argument:
+    case tilewright::ErrorKind::unsupported: return ExitStatus::refused;
+    case tilewright::ErrorKind::toolchain: return ExitStatus::toolchain;
+    case tilewright::ErrorKind::internal: return ExitStatus::wrong;
+  }
+  return ExitStatus::wrong;
+}
+
+ExitStatus run(int argc, char** argv) {
+  ExitStatus status = ExitStatus::success;
+  CLI::App app{"Tilewright: a tile-level kernel language and compiler.", "tw"};
+  app.require_subcommand(1);
+  for (AddCommand add_command : kCommands) add_command(app, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help and --version
+    app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    app.exit(error);
+    return ExitStatus::refused;
+  } catch (const tilewright::Error& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return status_of(error.kind());
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return ExitStatus::wrong;
+  }
+  return status;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return static_cast<int>(run(argc, argv)); }
