@@ -15,8 +15,10 @@ constexpr int kMaxInt = std::numeric_limits<int>::max();
 constexpr int64_t kMinInt64 = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 
-constexpr std::string_view kKernelForm = "a kernel is: kernel name(bx@0 < extent, ...) threads 128 { tiles, then statements }";
-constexpr std::string_view kLoopForm = "a loop is: for i@1 in serial(0:n) { ... }; kinds are serial, unrolled, pipelined, parallel";
+constexpr std::string_view kKernelForm =
+    "a kernel is: kernel name(bx@0 < extent, ...) threads 128 { tiles, then statements }";
+constexpr std::string_view kLoopForm =
+    "a loop is: for i@1 in serial(0:n) { ... }; kinds are serial, unrolled, pipelined, parallel";
 
 }  // namespace
 

@@ -33,7 +33,8 @@ namespace tilewright::ir {
 inline constexpr int kMaxNesting = 1000;
 
 // The program, with positions in the text as locs. `ops` are the operations that statements may name. Structure is
-// checked as far as building the tree needs; `verify` does the rest. Throws Error{invalid_kernel} with file:line:column.
+// checked as far as building the tree needs; `verify` does the rest. Throws Error{invalid_kernel} with
+// file:line:column.
 Program parse(std::string_view text, std::string file_name, std::span<const OpDef* const> ops);
 
 }  // namespace tilewright::ir

@@ -36,9 +36,8 @@ constexpr std::array<Infix, 14> kInfix = {{{"||", 1, ExprKind::logical_or},
                                            {"%", 5, ExprKind::floormod}}};
 
 // Binary kinds in function form.
-constexpr std::array<ExprKind, 7> kBinaryFunctions = {ExprKind::min,    ExprKind::max,     ExprKind::bit_and,
-                                                      ExprKind::bit_or, ExprKind::bit_xor, ExprKind::shl,
-                                                      ExprKind::shr};
+constexpr std::array<ExprKind, 7> kBinaryFunctions = {
+    ExprKind::min, ExprKind::max, ExprKind::bit_and, ExprKind::bit_or, ExprKind::bit_xor, ExprKind::shl, ExprKind::shr};
 
 std::optional<ExprKind> binary_function(std::string_view word) {
   const auto* it = std::find_if(kBinaryFunctions.begin(), kBinaryFunctions.end(),
@@ -273,7 +272,8 @@ TileId ExprParser::tile_row() {
   TileId found = -1;
   for (size_t i = 0; i < count; ++i) {
     if (kernel_->tiles[i].name != tile_name) continue;
-    if (found >= 0) fail(loc, fmt::format("several tiles are named {}; name@row tells them apart", name_text(tile_name)));
+    if (found >= 0)
+      fail(loc, fmt::format("several tiles are named {}; name@row tells them apart", name_text(tile_name)));
     found = TileId(i);
   }
   if (found < 0) fail(loc, fmt::format("no tile of this kernel is named {}", name_text(tile_name)));

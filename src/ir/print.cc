@@ -65,7 +65,8 @@ std::string Printer::param(const Param& param) const {
   const auto& [tensors, scalars] = std::tie(program_->tensors, program_->scalars);
   if (param.index >= 0 && row < (param.is_tensor ? tensors.size() : scalars.size())) {
     const std::string name(param.is_tensor ? tensor_name(tensors[row]) : scalar_name(scalars[row]));
-    const bool in_tensors = std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.name == name; });
+    const bool in_tensors =
+        std::any_of(tensors.begin(), tensors.end(), [&](const Tensor& t) { return t.name == name; });
     const bool in_scalars =
         std::any_of(scalars.begin(), scalars.end(), [&](const Scalar& s) { return scalar_name(s) == name; });
     const bool unique = param.is_tensor ? !in_scalars && unique_name(tensors, name, tensor_name)
@@ -139,9 +140,9 @@ struct Printer::Branches {
     p.out_.line(fmt::format("let {} = {}", var, p.exprs_.text(let.value)), loc);
   }
   void operator()(const StoreStmt& store) const {
-    p.out_.line(fmt::format("{}[{}] = {}", p.exprs_.tile(store.tile), p.exprs_.list(store.indices),
-                            p.exprs_.text(store.value)),
-                loc);
+    p.out_.line(
+        fmt::format("{}[{}] = {}", p.exprs_.tile(store.tile), p.exprs_.list(store.indices), p.exprs_.text(store.value)),
+        loc);
   }
   void operator()(const ForStmt& loop) const { p.loop(loop, loc); }
   void operator()(const WhileStmt& loop) const {
@@ -169,7 +170,8 @@ void Printer::op(const OpStmt& op, const Loc& loc) {
   std::string args;
   for (const TileRef& ref : op.tiles) args += (args.empty() ? "" : ", ") + exprs_.ref(ref);
   if (!op.scalars.empty()) args += "; " + exprs_.list(op.scalars);
-  std::string text = fmt::format("{}({}){}", op.def ? name_text(op.def->name) : "<nothing>", args, attrs_text(op.attrs));
+  std::string text =
+      fmt::format("{}({}){}", op.def ? name_text(op.def->name) : "<nothing>", args, attrs_text(op.attrs));
   if (op.exec != ExecSet()) text += fmt::format(" warps({}, {})", op.exec.first_warp, op.exec.num_warps);
   out_.line(text, loc);
 }

@@ -90,8 +90,8 @@ std::string ExprPrinter::definition(const Expr& var) {
 std::string ExprPrinter::tile(TileId id) const {
   if (kernel_ == nullptr || id < 0 || size_t(id) >= kernel_->tiles.size()) return fmt::format("@{}", id);
   const std::string& name = kernel_->tile(id).name;
-  const auto count = std::count_if(kernel_->tiles.begin(), kernel_->tiles.end(),
-                                   [&](const Tile& t) { return t.name == name; });
+  const auto count =
+      std::count_if(kernel_->tiles.begin(), kernel_->tiles.end(), [&](const Tile& t) { return t.name == name; });
   return count == 1 ? name_text(name) : fmt::format("{}@{}", name_text(name), id);
 }
 

@@ -116,7 +116,7 @@ bool Prover::with_fact(const LinearForm& form, const LinearForm& fact, int depth
   for (const LinearTerm& t : form.terms) {
     for (const LinearTerm& f : fact.terms) {
       if ((t.coefficient > 0) != (f.coefficient > 0) || !equal(t.term, f.term)) continue;
-      if (t.coefficient == std::numeric_limits<int64_t>::min() || f.coefficient == t.coefficient * -1) continue;
+      if (t.coefficient == std::numeric_limits<int64_t>::min()) continue;
       if (f.coefficient == std::numeric_limits<int64_t>::min()) continue;
       const int64_t g = std::gcd(std::abs(t.coefficient), std::abs(f.coefficient));
       const std::optional<LinearForm> rest =

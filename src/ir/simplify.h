@@ -6,18 +6,24 @@
 
 namespace tilewright::ir {
 
-// Equal to `e` wherever the facts hold, wrap-around included. Sums are reordered freely (they are exact modulo 2^64);
-// division rules apply only where the dividend cannot wrap. Float arithmetic is not touched.
+// Equal to `e` wherever the facts hold, wrap-around included:
+//   sums and products with constants are reordered freely, since they are exact modulo 2^bits of every integer dtype;
+//   remainders by a power of two may drop its multiples from any dividend, for the same reason;
+//   every other rule about division and order needs a proof that no intermediate result wraps, before and after;
+//   float arithmetic is not touched, except that a cast disappears behind one that changes no value.
 Expr simplify(const Expr& e, const Facts& facts);
 
-// Every expression simplified with the facts of its place; branches with a decided condition, loops without iterations
-// and lets of constants and variables disappear; a loop of one iteration becomes its body.
+// Every expression simplified with the facts of its place. Branches with a decided condition, loops without
+// iterations, lets of constants and of variables, and statements behind a jump disappear; a loop of one iteration
+// becomes its body, unless a jump in it needs the loop or it gives its iterations private tiles.
+// The order of effects stays.
 Program simplify(const Program& program);
+Kernel simplify_kernel(const Program& program, const Kernel& kernel);
 
-// Records the range of a let's variable.
+// Records what is known of a let's variable.
 void note_let(const Expr& var, const Expr& value, Facts& facts);
 
-// What holds in a whole kernel: extents are not negative and below kMaxExtent, block indices lie in the grid.
+// What holds in a whole kernel: extents are not negative and at most kMaxExtent, block indices lie in the grid.
 Facts kernel_facts(const Program& program, const Kernel& kernel);
 // No tensor of a 64-bit machine is larger; index arithmetic on extents and strides thus does not wrap.
 inline constexpr int64_t kMaxExtent = int64_t(1) << 48;

@@ -19,9 +19,7 @@ std::string shown(const Token& token) {
 TokenReader::TokenReader(std::string_view text, std::string file_name)
     : file_(std::make_shared<const std::string>(std::move(file_name))), tokens_(tokenize(text, file_)) {}
 
-const Token& TokenReader::peek(size_t ahead) const {
-  return tokens_[std::min(at_ + ahead, tokens_.size() - 1)];
-}
+const Token& TokenReader::peek(size_t ahead) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
 
 const Token& TokenReader::take() {
   const Token& token = peek();

@@ -18,16 +18,103 @@ namespace {
 constexpr size_t kMaxNameLength = 64;
 constexpr int kMaxThreads = 1024;
 
-constexpr std::array<std::string_view, 97> kKeywords = {
-    "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "char",
-    "char8_t", "char16_t", "char32_t", "class", "compl", "concept", "const", "consteval", "constexpr", "constinit",
-    "const_cast", "continue", "co_await", "co_return", "co_yield", "decltype", "default", "delete", "do", "double",
-    "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend", "goto", "if",
-    "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or",
-    "or_eq", "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "restrict",
-    "short", "signed", "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
-    "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned", "using",
-    "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq", "_Bool", "_Complex", "_Atomic"};
+constexpr std::array<std::string_view, 97> kKeywords = {"alignas",
+                                                        "alignof",
+                                                        "and",
+                                                        "and_eq",
+                                                        "asm",
+                                                        "auto",
+                                                        "bitand",
+                                                        "bitor",
+                                                        "bool",
+                                                        "break",
+                                                        "case",
+                                                        "catch",
+                                                        "char",
+                                                        "char8_t",
+                                                        "char16_t",
+                                                        "char32_t",
+                                                        "class",
+                                                        "compl",
+                                                        "concept",
+                                                        "const",
+                                                        "consteval",
+                                                        "constexpr",
+                                                        "constinit",
+                                                        "const_cast",
+                                                        "continue",
+                                                        "co_await",
+                                                        "co_return",
+                                                        "co_yield",
+                                                        "decltype",
+                                                        "default",
+                                                        "delete",
+                                                        "do",
+                                                        "double",
+                                                        "dynamic_cast",
+                                                        "else",
+                                                        "enum",
+                                                        "explicit",
+                                                        "export",
+                                                        "extern",
+                                                        "false",
+                                                        "float",
+                                                        "for",
+                                                        "friend",
+                                                        "goto",
+                                                        "if",
+                                                        "inline",
+                                                        "int",
+                                                        "long",
+                                                        "mutable",
+                                                        "namespace",
+                                                        "new",
+                                                        "noexcept",
+                                                        "not",
+                                                        "not_eq",
+                                                        "nullptr",
+                                                        "operator",
+                                                        "or",
+                                                        "or_eq",
+                                                        "private",
+                                                        "protected",
+                                                        "public",
+                                                        "register",
+                                                        "reinterpret_cast",
+                                                        "requires",
+                                                        "return",
+                                                        "restrict",
+                                                        "short",
+                                                        "signed",
+                                                        "sizeof",
+                                                        "static",
+                                                        "static_assert",
+                                                        "static_cast",
+                                                        "struct",
+                                                        "switch",
+                                                        "template",
+                                                        "this",
+                                                        "thread_local",
+                                                        "throw",
+                                                        "true",
+                                                        "try",
+                                                        "typedef",
+                                                        "typeid",
+                                                        "typename",
+                                                        "typeof",
+                                                        "union",
+                                                        "unsigned",
+                                                        "using",
+                                                        "virtual",
+                                                        "void",
+                                                        "volatile",
+                                                        "wchar_t",
+                                                        "while",
+                                                        "xor",
+                                                        "xor_eq",
+                                                        "_Bool",
+                                                        "_Complex",
+                                                        "_Atomic"};
 
 // Names of one table, each with its first declaration.
 class UniqueNames {
@@ -116,7 +203,8 @@ void ProgramChecker::check_param(const Param& param, size_t position) {
   const std::string& name = param.is_tensor ? program_.tensors[row].name : program_.scalars[row].var->name;
   const Loc& loc = param.is_tensor ? program_.tensors[row].loc : program_.scalars[row].loc;
   if (!passed) {
-    throw invalid_kernel(loc, "{} is listed as a parameter but is {}", name, param.is_tensor ? "a workspace" : "an extent")
+    throw invalid_kernel(loc, "{} is listed as a parameter but is {}", name,
+                         param.is_tensor ? "a workspace" : "an extent")
         .hint("workspaces are allocated and extents are solved at launch; neither is passed");
   }
   const auto earlier = program_.params.begin() + std::ptrdiff_t(position);
@@ -153,7 +241,8 @@ void ProgramChecker::check_grid(const Kernel& kernel) {
         .hint("fold further dimensions into one and take them apart with // and %");
   }
   if (kernel.block_vars.size() != rank) {
-    throw invalid_kernel(kernel.loc, "the grid has {} dimensions but {} block variables", rank, kernel.block_vars.size())
+    throw invalid_kernel(kernel.loc, "the grid has {} dimensions but {} block variables", rank,
+                         kernel.block_vars.size())
         .hint("give one block variable per dimension");
   }
   for (const Expr& e : kernel.grid) {
@@ -194,12 +283,13 @@ void ProgramChecker::check_tensor_row(const Tile& tile) {
   const size_t count = program_.tensors.size();
   if (tile.on_chip()) {
     if (tile.tensor == -1) return;
-    throw invalid_kernel(tile.loc, "tile {} is {} but refers to tensor {}", tile.name, to_string(tile.space), tile.tensor)
+    throw invalid_kernel(tile.loc, "tile {} is {} but refers to tensor {}", tile.name, to_string(tile.space),
+                         tile.tensor)
         .hint("only global tiles have a tensor");
   }
   if (tile.tensor < 0 || size_t(tile.tensor) >= count) {
-    throw invalid_kernel(tile.loc, "tile {} refers to tensor {}, but the program has {} tensors", tile.name, tile.tensor,
-                         count)
+    throw invalid_kernel(tile.loc, "tile {} refers to tensor {}, but the program has {} tensors", tile.name,
+                         tile.tensor, count)
         .hint("a global tile is a tensor or workspace of the program");
   }
   const Tensor& tensor = program_.tensors[size_t(tile.tensor)];

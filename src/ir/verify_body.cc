@@ -145,8 +145,9 @@ void BodyChecker::loop_form(const ForStmt& loop, const Loc& loc) {
   if (in_parallel_ && refused) {
     throw invalid_kernel(loc, "a {} loop inside a parallel loop", kind)
         .note("the parallel loop", parallel_loc_)
-        .hint(loop.kind == LoopKind::parallel ? "give one parallel loop several dimensions, or make the inner one serial"
-                                              : "make the inner loop serial");
+        .hint(loop.kind == LoopKind::parallel
+                  ? "give one parallel loop several dimensions, or make the inner one serial"
+                  : "make the inner loop serial");
   }
   num_stages(loop, loc);
 }

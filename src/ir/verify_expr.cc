@@ -92,7 +92,8 @@ void ExprChecker::check_launch_value(const Expr& e, std::string_view what, const
     const ExprNode* node = left.back();
     left.pop_back();
     if (heights_.erase(node) == 0) continue;  // seen already
-    const bool is_scalar = node->kind != ExprKind::var || scopes_.role(var(VarId(node->i), node->name)) == VarRole::scalar;
+    const bool is_scalar =
+        node->kind != ExprKind::var || scopes_.role(var(VarId(node->i), node->name)) == VarRole::scalar;
     if (node->kind == ExprKind::load || !is_scalar) {
       throw invalid_kernel(loc, "{} uses {}, which is not known at launch", what, node->name)
           .hint("use scalars and extents of tensors");
@@ -107,7 +108,8 @@ int ExprChecker::visit(const Expr& e, int depth, bool certain, const Loc& loc) {
   const auto known = heights_.find(&*e);
   const int height = known == heights_.end() ? 1 : known->second;
   if (depth + height > kMaxNesting) {
-    throw invalid_kernel(loc, "an expression nested more than {} deep", kMaxNesting).hint("bind parts of it with T::let");
+    throw invalid_kernel(loc, "an expression nested more than {} deep", kMaxNesting)
+        .hint("bind parts of it with T::let");
   }
   if (known != heights_.end()) return height;
   if (e.is(ExprKind::var)) scopes_.use(e, loc);
@@ -124,10 +126,10 @@ int ExprChecker::visit(const Expr& e, int depth, bool certain, const Loc& loc) {
     // Backends keep 16-bit floats of on-chip tiles in f32 and may read them as such.
     const bool wide = tile.on_chip() && is_float(tile.dtype) && bytes_of(tile.dtype) == 2 && e.dtype() == DType::f32;
     if (e.dtype() != tile.dtype && !wide) {
-      throw note_tile(invalid_kernel(at, "{} is loaded as {} but holds {}", tile.name, to_string(e.dtype()),
-                                     to_string(tile.dtype))
-                          .hint("load the tile's dtype and cast the value"),
-                      tile);
+      throw note_tile(
+          invalid_kernel(at, "{} is loaded as {} but holds {}", tile.name, to_string(e.dtype()), to_string(tile.dtype))
+              .hint("load the tile's dtype and cast the value"),
+          tile);
     }
   }
   heights_.emplace(&*e, tallest + 1);
@@ -147,10 +149,10 @@ const Tile& ExprChecker::check_tile(TileId id, const Loc& loc) const {
 void ExprChecker::check_indices(TileId id, std::span<const Expr> indices, bool certain, const Loc& loc) const {
   const Tile& tile = check_tile(id, loc);
   if (int(indices.size()) != tile.rank()) {
-    throw note_tile(invalid_kernel(loc, "{} has {} dimensions but {} indices are given", tile.name, tile.rank(),
-                                   indices.size())
-                        .hint("give one index per dimension"),
-                    tile);
+    throw note_tile(
+        invalid_kernel(loc, "{} has {} dimensions but {} indices are given", tile.name, tile.rank(), indices.size())
+            .hint("give one index per dimension"),
+        tile);
   }
   for (size_t d = 0; d < indices.size(); ++d) {
     if (indices[d].dtype() != kIndex) {
@@ -162,11 +164,11 @@ void ExprChecker::check_indices(TileId id, std::span<const Expr> indices, bool c
     if (!at || !tile.on_chip() || !certain || dead_) continue;
     const int64_t extent = *tile.shape[d].as_int();
     if (*at >= 0 && *at < extent) continue;
-    throw note_tile(invalid_kernel(loc, "index {} of dimension {} of {} is outside its extent {}", *at, d, tile.name,
-                                   extent)
-                        .hint(extent > 0 ? fmt::format("indices are 0 to {}", extent - 1)
-                                         : std::string("a tile of extent 0 has no elements")),
-                    tile);
+    throw note_tile(
+        invalid_kernel(loc, "index {} of dimension {} of {} is outside its extent {}", *at, d, tile.name, extent)
+            .hint(extent > 0 ? fmt::format("indices are 0 to {}", extent - 1)
+                             : std::string("a tile of extent 0 has no elements")),
+        tile);
   }
 }
 

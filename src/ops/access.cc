@@ -77,6 +77,13 @@ Stmt serial(const Expr& index, const Expr& extent, Block body, const Loc& loc) {
   return ir::make_stmt(std::move(loop), loc);
 }
 
+Block nest(const Kernel& kernel, const TileRef& dst, const std::vector<Expr>& vars, const std::vector<Expr>& extents,
+           Block body, const Loc& loc) {
+  if (kernel.tile(dst.tile).space != ir::Space::local) return parallel(vars, extents, std::move(body), loc);
+  for (size_t d = vars.size(); d-- > 0;) body = {serial(vars[d], extents[d], std::move(body), loc)};
+  return body;
+}
+
 DType accumulator_dtype(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
 }

@@ -27,6 +27,10 @@ ir::Stmt write(const ir::Kernel& kernel, const ir::TileRef& ref, const std::vect
 std::vector<ir::Expr> fresh_indices(ir::ExpandContext& context, size_t count);
 ir::Block parallel(const std::vector<ir::Expr>& vars, const std::vector<ir::Expr>& extents, ir::Block body,
                    const Loc& loc);
+// The nest of an op that writes `dst`: parallel, but serial for a local tile, which a parallel loop would make private
+// to each iteration.
+ir::Block nest(const ir::Kernel& kernel, const ir::TileRef& dst, const std::vector<ir::Expr>& vars,
+               const std::vector<ir::Expr>& extents, ir::Block body, const Loc& loc);
 ir::Stmt serial(const ir::Expr& index, const ir::Expr& extent, ir::Block body, const Loc& loc);
 
 // The dtype in which sums of elements of `dtype` are accumulated: at least f32 for floats.

@@ -69,7 +69,7 @@ Block expand_copy(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   const DType dtype = context.kernel.tile(dst.tile).dtype;
   const Expr value = read(context.kernel, src, coordinates(src, wide_dims(src), vars), dtype, loc);
   const Stmt store = write(context.kernel, dst, coordinates(dst, dst_dims, vars), value, loc);
-  return parallel(vars, extents_of(dst, dst_dims), {store}, loc);
+  return nest(context.kernel, dst, vars, extents_of(dst, dst_dims), {store}, loc);
 }
 
 void verify_fill(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
@@ -89,7 +89,7 @@ Block expand_fill(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   const std::vector<int> dims = wide_dims(dst);
   const std::vector<Expr> vars = fresh_indices(context, dims.size());
   const Stmt store = write(context.kernel, dst, coordinates(dst, dims, vars), op.scalars[0], loc);
-  return parallel(vars, extents_of(dst, dims), {store}, loc);
+  return nest(context.kernel, dst, vars, extents_of(dst, dims), {store}, loc);
 }
 
 }  // namespace

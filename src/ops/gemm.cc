@@ -83,7 +83,7 @@ void check_dtypes(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
         .hint("copy one of them into a tile of the other's dtype first");
   }
   const bool known = (is_float(ta) && is_float(tc)) || (is_integer(ta) && is_integer(tc));
-  if (!known || bytes_of(tc) < bytes_of(ta)) {
+  if (!known) {
     throw with_declarations(
         invalid_kernel(loc, "gemm: an accumulator of {} cannot take products of {}", to_string(tc), to_string(ta)),
         kernel, {a, c})
@@ -146,7 +146,7 @@ Block expand_gemm(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   body.push_back(set_acc(ir::select(op.scalars[0], zero, read(kernel, c, at(c, i, j), dtype, loc), loc)));
   body.push_back(serial(k, ir::int_imm(shape.k), {set_acc(sum)}, loc));
   body.push_back(write(kernel, c, at(c, i, j), load_scalar(kernel, acc, loc), loc));
-  return parallel({i, j}, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, std::move(body), loc);
+  return nest(kernel, c, {i, j}, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, std::move(body), loc);
 }
 
 }  // namespace

@@ -123,7 +123,7 @@ Block expand_reduce(ReduceKind kind, const OpStmt& op, ExpandContext& context, c
   body.push_back(write(kernel, dst, at, load_scalar(kernel, acc, loc), loc));
   std::vector<Expr> extents;
   for (int d : kept) extents.push_back(src.region[size_t(d)].extent);
-  return parallel(vars, extents, std::move(body), loc);
+  return nest(kernel, dst, vars, extents, std::move(body), loc);
 }
 
 Block expand_sum(const OpStmt& op, ExpandContext& context, const Loc& loc) {

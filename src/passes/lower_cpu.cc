@@ -258,7 +258,7 @@ bool CpuLowering::lower_gemm(const OpStmt& op, const Loc& loc, Block& out) {
     const std::vector<Expr> at = ops::coordinates(c, {rank - 2, rank - 1}, vars);
     const Expr wide = ir::load(c.tile, tile(c).name, DType::f32, at, loc);
     Block round = {ir::make_stmt(ir::StoreStmt{.tile = c.tile, .indices = at, .value = ir::cast(wide, tile(c).dtype, loc)}, loc)};
-    round = ops::parallel(vars, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, round, loc);
+    round = ops::nest(context_.kernel, c, vars, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, round, loc);
     out.insert(out.end(), round.begin(), round.end());
   }
   return true;

@@ -115,8 +115,8 @@ int64_t max_value(DType t) {
 }
 
 int64_t saturate_to_int(DType t, double value) {
+  if (is_boolean(t)) return value != 0;  // also for NaN
   if (std::isnan(value)) return 0;
-  if (is_boolean(t)) return value != 0;
   const double truncated = std::trunc(value);
   if (t == DType::u64) {
     if (truncated <= 0) return 0;

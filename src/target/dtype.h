@@ -20,7 +20,7 @@ double largest_finite(DType t);
 int64_t min_value(DType t);   // integers and bool; u64 as the bit pattern
 int64_t max_value(DType t);
 
-// A float truncated and saturated to integer dtype `t`; NaN gives 0. u64 is returned as its bit pattern.
+// A float truncated and saturated to integer dtype `t`, NaN gives 0; to bool "is not zero". u64 is returned as its bit pattern.
 int64_t saturate_to_int(DType t, double value);
 
 // One element in memory, native byte order.

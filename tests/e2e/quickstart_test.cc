@@ -82,21 +82,23 @@ void run_all(const std::vector<std::function<std::string()>>& jobs) {
   for (const std::string& text : failures) ADD_FAILURE() << text;
 }
 
-std::string check(const std::string& runner, const T::Program& program, const Args& args) {
-  const Args after = run_on(runner, program, args);
-  const std::string text = difference(array(after, 2), product_relu(args));
-  return text.empty() && array(after, 2).surroundings_intact() ? text : fmt::format("[{}] {}", runner, text.empty() ? "wrote outside" : text);
-}
-
+// One job: the problem on every runner, against one reference.
 void add_problem(std::vector<std::function<std::string()>>& jobs, Problem p, DType dtype, Tiling t) {
-  for (const std::string& runner : all_runners()) {
-    // The interpreter takes seconds for a large product; one dtype of it is enough.
-    if (runner == "interpreter" && p.m * p.n * p.k > 10'000'000) continue;
-    jobs.push_back([=] {
-      const std::string text = check(runner, examples::matmul_relu(p.m, p.n, p.k, t.block_m, t.block_n, t.block_k, dtype), inputs(p, dtype));
-      return text.empty() ? text : fmt::format("{}x{}x{} {} tile {}x{}x{}: {}", p.m, p.n, p.k, to_string(dtype), t.block_m, t.block_n, t.block_k, text);
-    });
-  }
+  jobs.push_back([=]() -> std::string {
+    const Args args = inputs(p, dtype);
+    const Expected expected = product_relu(args);
+    const Program program = examples::matmul_relu(p.m, p.n, p.k, t.block_m, t.block_n, t.block_k, dtype);
+    for (const std::string& runner : all_runners()) {
+      // The interpreter would take minutes for a large product.
+      if (runner == "interpreter" && p.m * p.n * p.k > 10'000'000) continue;
+      const Args after = run_on(runner, program, args);
+      std::string text = difference(array(after, 2), expected);
+      if (!array(after, 2).surroundings_intact()) text += " wrote outside the tensor";
+      if (text.empty()) continue;
+      return fmt::format("[{}] {}x{}x{} {} tile {}x{}x{}: {}", runner, p.m, p.n, p.k, to_string(dtype), t.block_m, t.block_n, t.block_k, text);
+    }
+    return {};
+  });
 }
 
 TEST(Quickstart, Shapes) {

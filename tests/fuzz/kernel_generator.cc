@@ -15,12 +15,6 @@ std::vector<int64_t> wide_extents(const std::vector<int64_t>& extents) {
   return out;
 }
 
-int64_t product(const std::vector<int64_t>& extents) {
-  int64_t out = 1;
-  for (int64_t e : extents) out *= e;
-  return out;
-}
-
 T::Shape shape_of(const std::vector<int64_t>& extents) {
   return T::Shape(std::vector<T::Expr>(extents.begin(), extents.end()));
 }

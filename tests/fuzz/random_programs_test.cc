@@ -118,9 +118,9 @@ std::string first_difference(const Expected& e, const Memory& found, size_t firs
   return {};
 }
 
-class Run {
+class FuzzRun {
  public:
-  Run() : first_(from_environment("TILEWRIGHT_FUZZ_SEED", kFirstSeed)), count_(from_environment("TILEWRIGHT_FUZZ_COUNT", kCount)) {}
+  FuzzRun() : first_(from_environment("TILEWRIGHT_FUZZ_SEED", kFirstSeed)), count_(from_environment("TILEWRIGHT_FUZZ_COUNT", kCount)) {}
 
   void all();
   bool is_default() const { return first_ == kFirstSeed && count_ == kCount; }
@@ -141,7 +141,7 @@ class Run {
   int failures_ = 0;
 };
 
-void Run::fail(uint64_t seed, const std::string& text, const std::string& what) {
+void FuzzRun::fail(uint64_t seed, const std::string& text, const std::string& what) {
   const std::filesystem::path path =
       std::filesystem::path(TILEWRIGHT_BINARY_DIR) / fmt::format("random_program_{}.tw", seed);
   std::ofstream(path) << text;
@@ -152,7 +152,7 @@ void Run::fail(uint64_t seed, const std::string& text, const std::string& what) 
 }
 
 // Generates, prints, parses and interprets one program. Null after a failure.
-std::unique_ptr<Expected> Run::expect(uint64_t seed) {
+std::unique_ptr<Expected> FuzzRun::expect(uint64_t seed) {
   std::string text = "(none)";
   try {
     RandomProgram generated = generate_programs({&seed, 1});
@@ -179,7 +179,7 @@ std::unique_ptr<Expected> Run::expect(uint64_t seed) {
 }
 
 // Compiles all programs of a batch at once and compares each with what the interpreter said.
-void Run::compare(const std::vector<const Expected*>& batch, const std::string& target) {
+void FuzzRun::compare(const std::vector<const Expected*>& batch, const std::string& target) {
   if (batch.empty()) return;
   std::vector<uint64_t> seeds;
   std::vector<Contents> contents;
@@ -208,7 +208,7 @@ void Run::compare(const std::vector<const Expected*>& batch, const std::string& 
   tally_.unbounded += tally.unbounded;
 }
 
-void Run::batch(uint64_t first, uint64_t last) {
+void FuzzRun::batch(uint64_t first, uint64_t last) {
   std::vector<std::unique_ptr<Expected>> programs;
   std::vector<const Expected*> best, other;
   for (uint64_t seed = first; seed < last; ++seed) {
@@ -218,14 +218,14 @@ void Run::batch(uint64_t first, uint64_t last) {
     if (seed % 4 == 0) other.push_back(programs.back().get());
   }
   compare(best, "cpu");
-  const CpuLevel level = detect_cpu_features().level;
+  const CpuLevel level = probe_cpu().level;
   if (level == CpuLevel::generic) return;
   // Every fourth program, at the lower levels in turn.
   const bool baseline = first / kBatch % 2 == 0 || level <= CpuLevel::avx2;
   compare(other, baseline ? "cpu:x86-64" : "cpu:avx2");
 }
 
-void Run::all() {
+void FuzzRun::all() {
   std::atomic<uint64_t> next = first_;
   const auto work = [&] {
     for (;;) {
@@ -266,7 +266,7 @@ std::vector<std::string> required() {
 }
 
 TEST(RandomPrograms, InterpreterAndCpuAgree) {
-  Run run;
+  FuzzRun run;
   run.all();
   EXPECT_EQ(run.failures(), 0) << "programs failed; the first are above";
   const Tally& tally = run.tally();

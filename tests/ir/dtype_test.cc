@@ -118,8 +118,8 @@ TEST(BF16, AgreesWithRoundingOnBits) {
   std::mt19937 random(11);
   for (int i = 0; i < 300000; ++i) {
     uint32_t bits = random();
-    if (i % 3 == 0) bits = (bits & 0xffff0000u) | 0x8000u;            // ties
-    if (i % 3 == 1) bits = (bits & 0x807fffffu) | (random() & 1u);    // subnormals
+    if (i % 3 == 0) bits = (bits & 0xffff0000u) | 0x8000u;          // ties
+    if (i % 3 == 1) bits = (bits & 0x807fffffu) | (random() & 1u);  // subnormals
     const auto value = std::bit_cast<float>(bits);
     if (std::isnan(value)) continue;
     ASSERT_EQ(bf16_bits(double(value)), bf16_by_bits(value)) << value;

@@ -24,7 +24,8 @@ std::vector<DType> integer_dtypes() {
 // Values of `t` at the edges of every width, and random ones.
 std::vector<int64_t> edge_values(DType t) {
   std::vector<int64_t> out = {min_value(t), max_value(t), wrap_to(t, min_value(t) + 1), wrap_to(t, max_value(t) - 1)};
-  for (int64_t v : {-65, -64, -33, -9, -8, -7, -3, -2, -1, 0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 31, 32, 33, 63, 64, 127, 128}) {
+  for (int64_t v :
+       {-65, -64, -33, -9, -8, -7, -3, -2, -1, 0, 1, 2, 3, 5, 7, 8, 9, 15, 16, 31, 32, 33, 63, 64, 127, 128}) {
     out.push_back(wrap_to(t, v));
   }
   std::mt19937_64 random(uint64_t(t) + 1);
@@ -32,9 +33,10 @@ std::vector<int64_t> edge_values(DType t) {
   return out;
 }
 
-constexpr ExprKind kIntKinds[] = {ExprKind::add, ExprKind::sub, ExprKind::mul, ExprKind::floordiv, ExprKind::floormod,
-                                  ExprKind::min, ExprKind::max, ExprKind::eq, ExprKind::ne, ExprKind::lt, ExprKind::le,
-                                  ExprKind::bit_and, ExprKind::bit_or, ExprKind::bit_xor, ExprKind::shl, ExprKind::shr};
+constexpr ExprKind kIntKinds[] = {ExprKind::add,      ExprKind::sub,     ExprKind::mul, ExprKind::floordiv,
+                                  ExprKind::floormod, ExprKind::min,     ExprKind::max, ExprKind::eq,
+                                  ExprKind::ne,       ExprKind::lt,      ExprKind::le,  ExprKind::bit_and,
+                                  ExprKind::bit_or,   ExprKind::bit_xor, ExprKind::shl, ExprKind::shr};
 
 __extension__ using Wide = __int128;
 

@@ -105,7 +105,8 @@ Expr round_trip(const Expr& e) {
 TEST(PrintParse, FloatsAreExact) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   for (DType t : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
-    for (double v : {0.0, -0.0, 0.1, 1.0 / 3, 1e-45, 5e-324, 65504.0, 3.4e38, 1e308, kInf, -kInf, std::nan(""), -std::nan("1")}) {
+    for (double v :
+         {0.0, -0.0, 0.1, 1.0 / 3, 1e-45, 5e-324, 65504.0, 3.4e38, 1e308, kInf, -kInf, std::nan(""), -std::nan("1")}) {
       const Expr e = float_imm(v, t);
       EXPECT_TRUE(equal(round_trip(e), e)) << print(e);
     }
@@ -212,8 +213,10 @@ void expect_error(std::string text, const std::string& message) {
 }
 
 void expect_stmt_error(const std::string& stmt, const std::string& message) {
-  expect_error("program p(n) vars 3 {\n  scalar n@0: i32\n  kernel k(bx@1 < 4) threads 1 {\n    tile a: local f32[2]\n    " + stmt + "\n  }\n}",
-               message);
+  expect_error(
+      "program p(n) vars 3 {\n  scalar n@0: i32\n  kernel k(bx@1 < 4) threads 1 {\n    tile a: local f32[2]\n    " +
+          stmt + "\n  }\n}",
+      message);
 }
 
 TEST(ParseErrors, Programs) {
@@ -251,13 +254,16 @@ TEST(ParseErrors, Statements) {
   expect_stmt_error("@$4[0] = 1.0", "4 is not between 0 and 0");
   expect_stmt_error("a[0] $+ 1.0", "expected '=', found '+'");
   expect_stmt_error("let x $= 1", "expected '@', found '='");
-  expect_stmt_error("for i@2 in $backwards(0:4) {}", "expected serial, unrolled, pipelined or parallel, found 'backwards'");
+  expect_stmt_error("for i@2 in $backwards(0:4) {}",
+                    "expected serial, unrolled, pipelined or parallel, found 'backwards'");
   expect_stmt_error("for i@2 in serial($bx:4) {}", "begin:end needs constants");
   expect_stmt_error("if n < i32(4) $break", "expected '{', found 'break'");
 }
 
 TEST(ParseErrors, Expressions) {
-  const auto expect = [](const std::string& e, const std::string& message) { expect_stmt_error("let x@2 = " + e, message); };
+  const auto expect = [](const std::string& e, const std::string& message) {
+    expect_stmt_error("let x@2 = " + e, message);
+  };
   expect("$y + 1", "nothing defines the variable y before");
   expect("n $+ 1", "add of i32 and i64");
   expect("1.0 $% 2.0", "floormod is not defined on f32");

@@ -10,14 +10,25 @@ namespace tilewright::ir {
 
 std::string RandomProgram::name() {
   static const std::array<std::string, 20> kNames = {
-      "i",   "j",    "k",     "A",      "B",   "acc",         "x_1",   "min",       "f32",        "for",
-      "nan", "tile", "let_3", "slot",   "abs", "9 lives \"n", "a\\b",  "\xc3\xa9",  "line\nbreak", "select"};
+      "i",   "j",    "k",     "A",    "B",   "acc",         "x_1",  "min",      "f32",         "for",
+      "nan", "tile", "let_3", "slot", "abs", "9 lives \"n", "a\\b", "\xc3\xa9", "line\nbreak", "select"};
   return kNames[size_t(below(chance(80) ? 9 : 20))];
 }
 
 double RandomProgram::number() {
-  static const std::array<double, 14> kEdges = {0.0,    -0.0,    1.0,     -1.5,    0.1,     1e300, -1e-300,
-                                                65504., 65519.9, 6e-8,    3.4e38,  5e-324,  std::numeric_limits<double>::infinity(),
+  static const std::array<double, 14> kEdges = {0.0,
+                                                -0.0,
+                                                1.0,
+                                                -1.5,
+                                                0.1,
+                                                1e300,
+                                                -1e-300,
+                                                65504.,
+                                                65519.9,
+                                                6e-8,
+                                                3.4e38,
+                                                5e-324,
+                                                std::numeric_limits<double>::infinity(),
                                                 std::numeric_limits<double>::quiet_NaN()};
   if (chance(60)) return kEdges[size_t(below(14))] * (chance(50) ? 1 : -1);
   return std::ldexp(std::normal_distribution<double>()(random_), int(below(60)) - 30);
@@ -26,8 +37,8 @@ double RandomProgram::number() {
 Expr RandomProgram::constant(DType dtype) {
   if (is_float(dtype)) return float_imm(number(), dtype);
   if (chance(70)) return int_imm(below(20) - 8, dtype);
-  static const std::array<int64_t, 6> kEdges = {std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(),
-                                                -1, 127, 255, int64_t(1) << 53};
+  static const std::array<int64_t, 6> kEdges = {
+      std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), -1, 127, 255, int64_t(1) << 53};
   return int_imm(kEdges[size_t(below(6))] + below(3) * (chance(50) ? 0 : 1), dtype);
 }
 
@@ -74,8 +85,8 @@ Expr RandomProgram::expr(DType dtype, int depth) {
     return binary(kFloat[size_t(below(6))], expr(dtype, depth - 1), expr(dtype, depth - 1));
   }
   static const std::array<ExprKind, 12> kInt = {
-      ExprKind::add, ExprKind::sub, ExprKind::mul, ExprKind::floordiv, ExprKind::floormod, ExprKind::min,
-      ExprKind::max, ExprKind::bit_and, ExprKind::bit_or, ExprKind::bit_xor, ExprKind::shl, ExprKind::shr};
+      ExprKind::add, ExprKind::sub,     ExprKind::mul,    ExprKind::floordiv, ExprKind::floormod, ExprKind::min,
+      ExprKind::max, ExprKind::bit_and, ExprKind::bit_or, ExprKind::bit_xor,  ExprKind::shl,      ExprKind::shr};
   if (chance(5)) return call(MathFn::abs, expr(dtype, depth - 1));
   return binary(kInt[size_t(below(12))], expr(dtype, depth - 1), expr(dtype, depth - 1));
 }
@@ -99,8 +110,13 @@ Tensor RandomProgram::tensor() {
 }
 
 Tile RandomProgram::tile() {
-  Tile out{.name = name(), .space = Space(below(4)), .dtype = dtype(), .shape = exprs(below(4), kIndex, 1),
-           .layout = std::nullopt, .origin = {}, .loc = {}};
+  Tile out{.name = name(),
+           .space = Space(below(4)),
+           .dtype = dtype(),
+           .shape = exprs(below(4), kIndex, 1),
+           .layout = std::nullopt,
+           .origin = {},
+           .loc = {}};
   if (chance(40)) out.tensor = int(below(int64_t(program_.tensors.size()) + 3)) - 1;
   if (chance(30)) out.safe_value = number();
   if (chance(30)) {
@@ -151,7 +167,9 @@ Stmt RandomProgram::loop(int depth) {
   ForStmt out{.kind = LoopKind(below(4)), .dims = {}, .attrs = attrs(), .body = {}};
   for (int64_t i = 1 + below(3); i > 0; --i) {
     const Expr begin = chance(60) ? int_imm(0) : expr(kIndex, 1);
-    out.dims.push_back({.var = define(chance(90) ? kIndex : dtype()), .begin = begin, .extent = expr(kIndex, 1),
+    out.dims.push_back({.var = define(chance(90) ? kIndex : dtype()),
+                        .begin = begin,
+                        .extent = expr(kIndex, 1),
                         .step = chance(70) ? 1 : below(9) - 4});
   }
   out.body = block(depth - 1);
@@ -169,7 +187,8 @@ Stmt RandomProgram::stmt(int depth) {
     case 2:
       if (kernel_->tiles.empty()) return op();
       return make_stmt(StoreStmt{.tile = TileId(below(int64_t(kernel_->tiles.size()))),
-                                 .indices = exprs(below(3), kIndex, 2), .value = expr(dtype(), 4)});
+                                 .indices = exprs(below(3), kIndex, 2),
+                                 .value = expr(dtype(), 4)});
     case 3: return make_stmt(BreakStmt{});
     case 4: return make_stmt(ContinueStmt{});
     case 5: return loop(depth);

@@ -31,8 +31,8 @@ Refusal refusal_of(const Program& program) {
 }
 
 // Verifies the text without its `$`, which marks the position of the error; `change` breaks what no text can say.
-Refusal expect_refused(std::string text, const std::string& message,
-                       const std::function<void(Program&)>& change = [](Program&) {}) {
+Refusal expect_refused(
+    std::string text, const std::string& message, const std::function<void(Program&)>& change = [](Program&) {}) {
   const size_t mark = text.find('$');
   text.erase(mark, 1);
   const auto line = 1 + std::count(text.begin(), text.begin() + std::ptrdiff_t(mark), '\n');
@@ -48,11 +48,13 @@ Refusal expect_refused(std::string text, const std::string& message,
 std::string in_kernel(const std::string& body) {
   return "program p(A, n) vars 20 {\n  scalar n@0: i32\n  extent m@1\n  tensor A: f32[m, 64]\n"
          "  kernel k(bx@2 < m) threads 128 {\n    tile A: global f32[m, 64] of A\n    tile a: shared f32[8, 64]\n"
-         "    tile c: fragment f32[8, 8]\n    tile v: local i64[]\n    " + body + "\n  }\n}";
+         "    tile c: fragment f32[8, 8]\n    tile v: local i64[]\n    " +
+         body + "\n  }\n}";
 }
 
-Refusal refused(const std::string& body, const std::string& message,
-                const std::function<void(Program&)>& change = [](Program&) {}) {
+Refusal refused(
+    const std::string& body, const std::string& message,
+    const std::function<void(Program&)>& change = [](Program&) {}) {
   return expect_refused(in_kernel(body), message, change);
 }
 
@@ -94,9 +96,8 @@ TEST(VerifyDeclarations, Tensors) {
   expect_refused(kDecl + "$tensor A: f32[i32(4)] }", "an extent of tensor A has dtype i32");
   expect_refused(kDecl + "tensor A: f32[$n@5.i64] }", "n is used here but nothing defines it before");
   expect_refused("program p() vars 3 { $workspace W: f32[b@2.i64] kernel k(b@2 < 1) threads 1 {} }",
-                 "b is used here but nothing defines it before", [](Program& p) {
-                   p.tensors[0].shape[0] = var(2, "b");
-                 });
+                 "b is used here but nothing defines it before",
+                 [](Program& p) { p.tensors[0].shape[0] = var(2, "b"); });
   EXPECT_EQ(refusal_of(parse("program p(A) vars 0 { tensor A: f32[] }", "t", ops::all_ops())).message, "accepted");
 }
 
@@ -175,8 +176,11 @@ TEST(VerifyScopes, PositionOfSharedNodesIsTheStatement) {
   k.grid = {int_imm(1)};
   k.block_vars = {var(0, "bx")};
   const Expr i = var(1, "i", kIndex, there);
-  k.body = {make_stmt(ForStmt{.kind = LoopKind::serial, .dims = {{.var = i, .begin = int_imm(0), .extent = int_imm(4)}},
-                              .attrs = {}, .body = {}}, there),
+  k.body = {make_stmt(ForStmt{.kind = LoopKind::serial,
+                              .dims = {{.var = i, .begin = int_imm(0), .extent = int_imm(4)}},
+                              .attrs = {},
+                              .body = {}},
+                      there),
             make_stmt(LetStmt{.var = var(2, "x"), .value = i}, here)};
   p.kernels = {k};
   const Refusal r = refusal_of(p);
@@ -188,12 +192,15 @@ TEST(VerifyScopes, PositionOfSharedNodesIsTheStatement) {
 
 TEST(VerifyAccesses, Loads) {
   refused("fill(a[0:8, 0:64]; 0.0)\n    let x@3: f32 = $a[0]", "a has 2 dimensions but 1 indices are given");
-  refused("fill(a[0:8, 0:64]; 0.0)\n    let x@3: f32 = $a[8, 0]", "index 8 of dimension 0 of a is outside its extent 8");
-  refused("fill(a[0:8, 0:64]; 0.0)\n    let x@3: f32 = $a[0, -1]", "index -1 of dimension 1 of a is outside its extent 64");
+  refused("fill(a[0:8, 0:64]; 0.0)\n    let x@3: f32 = $a[8, 0]",
+          "index 8 of dimension 0 of a is outside its extent 8");
+  refused("fill(a[0:8, 0:64]; 0.0)\n    let x@3: f32 = $a[0, -1]",
+          "index -1 of dimension 1 of a is outside its extent 64");
   refused("fill(a[0:8, 0:64]; 0.0)\n    let x@3: f64 = $a.f64[0, 0]", "a is loaded as f64 but holds f32");
   refused("$let x@3: f32 = 0.0", "tile 9 is used, but the kernel has 4 tiles", [](Program& p) {
     const Loc loc = p.kernels[0].body[0]->loc;
-    p.kernels[0].body = {make_stmt(LetStmt{.var = var(3, "x", DType::f32), .value = load(9, "z", DType::f32, {})}, loc)};
+    p.kernels[0].body = {
+        make_stmt(LetStmt{.var = var(3, "x", DType::f32), .value = load(9, "z", DType::f32, {})}, loc)};
   });
   accepted("let x@3: f32 = select(bx < 0, a[8, 0], 0.0)\n    let y@4: f32 = A[-1, 64]");
   accepted("fill(a[0:8, 0:64]; 0.0)\n    if false { let x@3: f32 = a[8, 0] } else { let y@4: f32 = a[7, 0] }");
@@ -208,7 +215,8 @@ TEST(VerifyAccesses, Stores) {
   EXPECT_EQ(r.notes[0].text, "a  shared f32[8, 64]");
   EXPECT_EQ(r.notes[0].loc.to_string(), "t:7:5");
   refused("$v[] = 1", "tile 4 is used, but the kernel has 4 tiles", [](Program& p) {
-    p.kernels[0].body = {make_stmt(StoreStmt{.tile = 4, .indices = {}, .value = int_imm(1)}, p.kernels[0].body[0]->loc)};
+    p.kernels[0].body = {
+        make_stmt(StoreStmt{.tile = 4, .indices = {}, .value = int_imm(1)}, p.kernels[0].body[0]->loc)};
   });
   refused("$v[] = 1", "an expression is missing", [](Program& p) {
     p.kernels[0].body = {make_stmt(StoreStmt{.tile = 3, .indices = {}, .value = {}}, p.kernels[0].body[0]->loc)};
@@ -241,9 +249,8 @@ TEST(VerifyOps, Operands) {
 
 TEST(VerifyLoops, Form) {
   refused("$for i@3, j@4 in serial(0:4, 0:4) {}", "a serial loop has 2 variables");
-  refused("$for i@3 in serial(0:4) {}", "a loop without a variable", [](Program& p) {
-    p.kernels[0].body = {make_stmt(ForStmt{}, p.kernels[0].body[0]->loc)};
-  });
+  refused("$for i@3 in serial(0:4) {}", "a loop without a variable",
+          [](Program& p) { p.kernels[0].body = {make_stmt(ForStmt{}, p.kernels[0].body[0]->loc)}; });
   refused("$for i@3 in serial(0:+4 step 0) {}", "a loop with step 0");
   refused("$for i@3: i32 in serial(0:4) {}", "loop variable i has dtype i32");
   refused("$for i@3 in serial(i32(0):+4) {}", "the start of a loop has dtype i32");
@@ -255,10 +262,12 @@ TEST(VerifyLoops, Form) {
 }
 
 TEST(VerifyLoops, Parallel) {
-  const Refusal r = refused("for i@3 in parallel(0:4) {\n      $fill(a[0:8, 0:64]; 0.0)\n    }", "fill inside a parallel loop");
+  const Refusal r =
+      refused("for i@3 in parallel(0:4) {\n      $fill(a[0:8, 0:64]; 0.0)\n    }", "fill inside a parallel loop");
   ASSERT_EQ(r.notes.size(), 1u);
   EXPECT_EQ(r.notes[0].loc.to_string(), "t:10:5");
-  refused("for i@3 in parallel(0:4) { if bx < 2 { $for j@4 in parallel(0:4) {} } }", "a parallel loop inside a parallel loop");
+  refused("for i@3 in parallel(0:4) { if bx < 2 { $for j@4 in parallel(0:4) {} } }",
+          "a parallel loop inside a parallel loop");
   refused("for i@3 in parallel(0:4) { $for j@4 in pipelined(0:4) {} }", "a pipelined loop inside a parallel loop");
   accepted("for i@3 in parallel(0:4) { for j@4 in serial(0:4) { if j < i { break } } }");
 }
@@ -290,7 +299,8 @@ TEST(VerifyNesting, IsLimited) {
   refused("$v[] = 1", "statements nested more than 1000 deep", [](Program& p) {
     const Loc loc = p.kernels[0].body[0]->loc;
     Block body;
-    for (int i = 0; i < 5000; ++i) body = {make_stmt(IfStmt{.condition = bool_imm(true), .then = body, .otherwise = {}}, loc)};
+    for (int i = 0; i < 5000; ++i)
+      body = {make_stmt(IfStmt{.condition = bool_imm(true), .then = body, .otherwise = {}}, loc)};
     p.kernels[0].body = body;
   });
 }
@@ -325,7 +335,8 @@ TEST(VerifyInitialisation, Reads) {
   refused("v[] = i64($c[0, 0])", kUnwritten);
   refused("if $c[0, 0] < 0.0 {}", kUnwritten);
   refused("for i@3 in parallel(0:8) { c[i, 0] = $c[i, 0] + 1.0 }", kUnwritten);
-  accepted("let x@3: f32 = select(bx < 0, c[0, 0], 0.0)\n    copy(c[0:0, 0:0], A[0:0, 0:0])\n    let y@4: f32 = A[0, 0]");
+  accepted(
+      "let x@3: f32 = select(bx < 0, c[0, 0], 0.0)\n    copy(c[0:0, 0:0], A[0:0, 0:0])\n    let y@4: f32 = A[0, 0]");
 }
 
 TEST(VerifyInitialisation, Paths) {
@@ -351,10 +362,11 @@ TEST(VerifyInitialisation, UncheckedRowsAreTheSameTile) {
 }
 
 TEST(Verify, ExpansionsAreAccepted) {
-  const Program p = parse(in_kernel("copy(A[bx * 8:+8, 0:64], a[0:8, 0:64])\n    fill(c[0:8, 0:8]; 0.0)\n"
-                                    "    for k@3 in pipelined(0:8) { gemm(a[0:8, k * 8:+8], a[0:8, 0:8], c[0:8, 0:8]; k == 0) }\n"
-                                    "    copy(c[0:8, 0:8], A[0:8, 0:8])"),
-                          "t", ops::all_ops());
+  const Program p =
+      parse(in_kernel("copy(A[bx * 8:+8, 0:64], a[0:8, 0:64])\n    fill(c[0:8, 0:8]; 0.0)\n"
+                      "    for k@3 in pipelined(0:8) { gemm(a[0:8, k * 8:+8], a[0:8, 0:8], c[0:8, 0:8]; k == 0) }\n"
+                      "    copy(c[0:8, 0:8], A[0:8, 0:8])"),
+            "t", ops::all_ops());
   EXPECT_EQ(refusal_of(p).message, "accepted");
   EXPECT_EQ(refusal_of(expand_ops(p)).message, "accepted");
 }

@@ -24,10 +24,12 @@ TW_INLINE I abs(I x) {
   return x < I(0) ? I(-x) : x;
 }
 
-// 1 / (1 + e^-x): the denominator is rounded once, the quotient once, on top of exp's 1 ulp.
+// 1 / (1 + e^-x), from e^-|x|, which neither overflows nor loses a small result: one more rounding each for the sum and
+// the quotient on top of exp's 1 ulp.
 template <class F>
 TW_INLINE F sigmoid(F x) {
-  return F(1) / (F(1) + exp(-x));
+  const F e = exp(-abs(x));
+  return (x < F(0) ? e : F(1)) / (F(1) + e);
 }
 
 }  // namespace tilewright::device::cpu
