@@ -53,6 +53,9 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
   impl->program = program.ir();
   ir::verify(impl->program);
   impl->target = target.name();
+  if (options.optimize < 0 || options.optimize > 3) {
+    throw invalid_argument("optimize is {}", options.optimize).hint("0 to 3");
+  }
   if (options.num_threads < 0 || options.num_threads > 1024) {
     throw invalid_argument("num_threads is {}", options.num_threads).hint("0 to 1024; 0 takes every usable core");
   }
@@ -68,6 +71,7 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
   HostSource source{.text = standalone.text, .flags = compile_flags(features, compiler.kind()),
                     .source_map = &standalone.source_map};
   source.flags.push_back("-fwrapv");  // integers wrap, as the language says
+  if (options.optimize != 3) source.flags.push_back(fmt::format("-O{}", options.optimize));
   impl->loaded = compile_and_load(source, compiler, session.cache(), {.keep_dir = session.options().keep_dir});
   for (const codegen::CpuEntry& entry : impl->module.entries) {
     impl->entries.push_back(impl->loaded->function<CpuEntryFunction>(entry.symbol));

@@ -77,6 +77,7 @@ class Facts {
   Term known(const Expr& term) const;
   void sharpen(const Expr& term, const Interval& range);
   void assume_nonnegative(const LinearForm& form);
+  void assume_dividend(const Expr& quotient, bool at_least, int64_t q);
   void assume_comparison(const Expr& condition);
   void assume_different(const Expr& a, const Expr& b);
   void assume_residue(const Expr& x, int64_t modulus, int64_t residue);

@@ -190,6 +190,19 @@ void Facts::assume_nonnegative(const LinearForm& form) {
   if (end < kMin || end > kMax) return;
   if (c > 0) sharpen(term, {.lo = int64_t(end), .hi = {}});
   else sharpen(term, {.lo = {}, .hi = int64_t(end)});
+  if (term.is(ExprKind::floordiv)) assume_dividend(term, c > 0, int64_t(end));
+}
+
+// x floordiv c >= q is x >= c q, and x floordiv c <= q is x <= c q + c - 1.
+void Facts::assume_dividend(const Expr& quotient, bool at_least, int64_t q) {
+  const std::optional<int64_t> c = positive_constant(quotient.arg(1));
+  if (!c) return;
+  const LinearForm x = exact_form(quotient.arg(0), *this);
+  int64_t end = 0;
+  if (__builtin_mul_overflow(q, *c, &end) || (!at_least && __builtin_add_overflow(end, *c - 1, &end))) return;
+  const LinearForm bound{.terms = {}, .constant = end};
+  const std::optional<LinearForm> difference = combine(x, at_least ? 1 : -1, bound, at_least ? -1 : 1);
+  if (difference) assume_nonnegative(*difference);
 }
 
 }  // namespace tilewright::ir

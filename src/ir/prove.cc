@@ -175,31 +175,37 @@ bool prove_comparison(const Expr& condition, const Facts& facts) {
   }
 }
 
-// Conditions nest deeper than this only in generated trees; shared subtrees would cost their unfolded size.
-constexpr int kMaxConditionDepth = 10;
+// Parts of a condition looked at in one proof; shared parts would otherwise cost their unfolded size. Conditions of
+// kernels have fewer than ten.
+constexpr int kConditionBudget = 48;
 
-bool prove_condition(const Expr& condition, const Facts& facts, int depth) {
-  if (depth > kMaxConditionDepth || !is_boolean(condition.dtype())) return false;
-  if (range(condition, facts).lo == 1) return true;
-  const auto both = [&](const Expr& a, const Expr& b) {
-    return prove_condition(a, facts, depth + 1) && prove_condition(b, facts, depth + 1);
-  };
-  const auto either = [&](const Expr& a, const Expr& b) {
-    return prove_condition(a, facts, depth + 1) || prove_condition(b, facts, depth + 1);
-  };
-  if (is_comparison(condition.kind())) return prove_comparison(condition, facts);
-  if (condition.is(ExprKind::logical_and)) return both(condition.arg(0), condition.arg(1));
-  if (condition.is(ExprKind::logical_or)) return either(condition.arg(0), condition.arg(1));
-  if (!condition.is(ExprKind::logical_not)) return false;
-  const Expr& c = condition.arg(0);
-  if (c.is(ExprKind::logical_and)) return either(negation(c.arg(0)), negation(c.arg(1)));
-  if (c.is(ExprKind::logical_or)) return both(negation(c.arg(0)), negation(c.arg(1)));
-  const Expr opposite = negation(c);
-  return !opposite.is(ExprKind::logical_not) && prove_condition(opposite, facts, depth + 1);
-}
+class ConditionProver {
+ public:
+  explicit ConditionProver(const Facts& facts) : facts_(facts) {}
+
+  bool holds(const Expr& condition) {
+    if (--budget_ < 0 || !is_boolean(condition.dtype())) return false;
+    if (range(condition, facts_).lo == 1) return true;
+    if (is_comparison(condition.kind())) return prove_comparison(condition, facts_);
+    if (condition.is(ExprKind::logical_and)) return holds(condition.arg(0)) && holds(condition.arg(1));
+    if (condition.is(ExprKind::logical_or)) return holds(condition.arg(0)) || holds(condition.arg(1));
+    return condition.is(ExprKind::logical_not) && fails(condition.arg(0));
+  }
+
+ private:
+  bool fails(const Expr& c) {
+    if (c.is(ExprKind::logical_and)) return holds(negation(c.arg(0))) || holds(negation(c.arg(1)));
+    if (c.is(ExprKind::logical_or)) return holds(negation(c.arg(0))) && holds(negation(c.arg(1)));
+    const Expr opposite = negation(c);
+    return !opposite.is(ExprKind::logical_not) && holds(opposite);
+  }
+
+  const Facts& facts_;
+  int budget_ = kConditionBudget;
+};
 
 }  // namespace
 
-bool prove(const Expr& condition, const Facts& facts) { return prove_condition(condition, facts, 0); }
+bool prove(const Expr& condition, const Facts& facts) { return ConditionProver(facts).holds(condition); }
 
 }  // namespace tilewright::ir

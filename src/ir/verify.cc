@@ -7,7 +7,6 @@
 #include "target/dtype.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 
@@ -18,103 +17,16 @@ namespace {
 constexpr size_t kMaxNameLength = 64;
 constexpr int kMaxThreads = 1024;
 
-constexpr std::array<std::string_view, 97> kKeywords = {"alignas",
-                                                        "alignof",
-                                                        "and",
-                                                        "and_eq",
-                                                        "asm",
-                                                        "auto",
-                                                        "bitand",
-                                                        "bitor",
-                                                        "bool",
-                                                        "break",
-                                                        "case",
-                                                        "catch",
-                                                        "char",
-                                                        "char8_t",
-                                                        "char16_t",
-                                                        "char32_t",
-                                                        "class",
-                                                        "compl",
-                                                        "concept",
-                                                        "const",
-                                                        "consteval",
-                                                        "constexpr",
-                                                        "constinit",
-                                                        "const_cast",
-                                                        "continue",
-                                                        "co_await",
-                                                        "co_return",
-                                                        "co_yield",
-                                                        "decltype",
-                                                        "default",
-                                                        "delete",
-                                                        "do",
-                                                        "double",
-                                                        "dynamic_cast",
-                                                        "else",
-                                                        "enum",
-                                                        "explicit",
-                                                        "export",
-                                                        "extern",
-                                                        "false",
-                                                        "float",
-                                                        "for",
-                                                        "friend",
-                                                        "goto",
-                                                        "if",
-                                                        "inline",
-                                                        "int",
-                                                        "long",
-                                                        "mutable",
-                                                        "namespace",
-                                                        "new",
-                                                        "noexcept",
-                                                        "not",
-                                                        "not_eq",
-                                                        "nullptr",
-                                                        "operator",
-                                                        "or",
-                                                        "or_eq",
-                                                        "private",
-                                                        "protected",
-                                                        "public",
-                                                        "register",
-                                                        "reinterpret_cast",
-                                                        "requires",
-                                                        "return",
-                                                        "restrict",
-                                                        "short",
-                                                        "signed",
-                                                        "sizeof",
-                                                        "static",
-                                                        "static_assert",
-                                                        "static_cast",
-                                                        "struct",
-                                                        "switch",
-                                                        "template",
-                                                        "this",
-                                                        "thread_local",
-                                                        "throw",
-                                                        "true",
-                                                        "try",
-                                                        "typedef",
-                                                        "typeid",
-                                                        "typename",
-                                                        "typeof",
-                                                        "union",
-                                                        "unsigned",
-                                                        "using",
-                                                        "virtual",
-                                                        "void",
-                                                        "volatile",
-                                                        "wchar_t",
-                                                        "while",
-                                                        "xor",
-                                                        "xor_eq",
-                                                        "_Bool",
-                                                        "_Complex",
-                                                        "_Atomic"};
+// Keywords of C and C++, each between blanks.
+constexpr std::string_view kKeywords =
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t "
+    "class compl concept const consteval constexpr constinit const_cast continue co_await co_return co_yield "
+    "decltype default delete do double dynamic_cast else enum explicit export extern false float for friend "
+    "goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private "
+    "protected public register reinterpret_cast requires return restrict short signed sizeof static "
+    "static_assert static_cast struct switch template this thread_local throw true try typedef typeid "
+    "typename typeof union unsigned using virtual void volatile wchar_t while xor xor_eq _Bool _Complex "
+    "_Atomic ";
 
 // Names of one table, each with its first declaration.
 class UniqueNames {
@@ -366,7 +278,7 @@ void check_name(std::string_view name, const Loc& loc) {
     throw invalid_kernel(loc, "'{}' is not an identifier", name)
         .hint("names have letters, digits and _, and do not begin with a digit");
   }
-  if (std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end()) {
+  if (kKeywords.find(fmt::format(" {} ", name)) != std::string_view::npos) {
     throw invalid_kernel(loc, "'{}' is a keyword of C++", name).hint(fmt::format("for instance {}_ is possible", name));
   }
 }

@@ -2,7 +2,7 @@
 // have no other way to find the program they belong to.
 #include <tilewright/language.h>
 
-#include "ir/print.h"
+#include "ir/bounds.h"
 #include "lang/builder.h"
 #include "lang/convert.h"
 #include "ops/copy.h"
@@ -44,7 +44,9 @@ ops::Operand to_operand(const Operand& operand) {
   const std::vector<ir::Expr>& shape = b.shape_of(operand.tile);
   for (size_t d = 0; d < operand.subscripts.size(); ++d) {
     const Subscript& s = operand.subscripts[d];
-    const ir::Expr begin = to_index(s.begin, "an index", loc);
+    ir::Expr begin = to_index(s.begin, "an index", loc);
+    // Read once: the operation may write what the index reads.
+    if (ir::reads_tile(begin)) begin = b.let(begin, loc);
     switch (s.kind) {
       case Subscript::Kind::index: out.subscripts.push_back({.begin = begin, .extent = {}}); break;
       case Subscript::Kind::range:

@@ -84,6 +84,13 @@ Block nest(const Kernel& kernel, const TileRef& dst, const std::vector<Expr>& va
   return body;
 }
 
+Expr once(ir::ExpandContext& context, const Expr& value, Block& out, const Loc& loc) {
+  if (value.args().empty() && !value.is(ir::ExprKind::load)) return value;
+  const Expr v = context.fresh_var("value", value.dtype());
+  out.push_back(ir::make_stmt(ir::LetStmt{.var = v, .value = value}, loc));
+  return v;
+}
+
 DType accumulator_dtype(DType dtype) {
   return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype;
 }

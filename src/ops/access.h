@@ -33,6 +33,9 @@ ir::Block nest(const ir::Kernel& kernel, const ir::TileRef& dst, const std::vect
                const std::vector<ir::Expr>& extents, ir::Block body, const Loc& loc);
 ir::Stmt serial(const ir::Expr& index, const ir::Expr& extent, ir::Block body, const Loc& loc);
 
+// A scalar operand evaluated once, before the op writes anything: a let in `out`, unless it is a constant or variable.
+ir::Expr once(ir::ExpandContext& context, const ir::Expr& value, ir::Block& out, const Loc& loc);
+
 // The dtype in which sums of elements of `dtype` are accumulated: at least f32 for floats.
 DType accumulator_dtype(DType dtype);
 

@@ -88,8 +88,11 @@ Block expand_fill(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   const TileRef& dst = op.tiles[0];
   const std::vector<int> dims = wide_dims(dst);
   const std::vector<Expr> vars = fresh_indices(context, dims.size());
-  const Stmt store = write(context.kernel, dst, coordinates(dst, dims, vars), op.scalars[0], loc);
-  return nest(context.kernel, dst, vars, extents_of(dst, dims), {store}, loc);
+  Block out;
+  const Expr value = once(context, op.scalars[0], out, loc);
+  const Stmt store = write(context.kernel, dst, coordinates(dst, dims, vars), value, loc);
+  for (Stmt& s : nest(context.kernel, dst, vars, extents_of(dst, dims), {store}, loc)) out.push_back(std::move(s));
+  return out;
 }
 
 }  // namespace

@@ -142,11 +142,16 @@ Block expand_gemm(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   const Expr rhs = read(kernel, b, attrs.transpose_B ? at(b, j, k) : at(b, k, j), dtype, loc);
   const Expr product = ir::binary(ir::ExprKind::mul, lhs, rhs, loc);
   const Expr sum = ir::binary(ir::ExprKind::add, load_scalar(kernel, acc, loc), product, loc);
+  Block out;
+  const Expr clear = once(context, op.scalars[0], out, loc);
   Block body;
-  body.push_back(set_acc(ir::select(op.scalars[0], zero, read(kernel, c, at(c, i, j), dtype, loc), loc)));
+  body.push_back(set_acc(ir::select(clear, zero, read(kernel, c, at(c, i, j), dtype, loc), loc)));
   body.push_back(serial(k, ir::int_imm(shape.k), {set_acc(sum)}, loc));
   body.push_back(write(kernel, c, at(c, i, j), load_scalar(kernel, acc, loc), loc));
-  return nest(kernel, c, {i, j}, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, std::move(body), loc);
+  for (Stmt& s : nest(kernel, c, {i, j}, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, std::move(body), loc)) {
+    out.push_back(std::move(s));
+  }
+  return out;
 }
 
 }  // namespace

@@ -33,7 +33,8 @@ Args inputs(const Problem& p, DType dtype) {
 Expected product_relu(const Args& args) {
   const HostArray &A = array(args, 0), &B = array(args, 1);
   const std::vector<Real> a = A.values(), b = B.values();
-  const auto m = static_cast<size_t>(A.shape()[0]), k = static_cast<size_t>(A.shape()[1]), n = static_cast<size_t>(B.shape()[1]);
+  const auto m = static_cast<size_t>(A.shape()[0]), k = static_cast<size_t>(A.shape()[1]),
+             n = static_cast<size_t>(B.shape()[1]);
   const DType out = array(args, 2).dtype();
   Expected expected{.value = std::vector<Real>(m * n), .bound = std::vector<Real>(m * n)};
   // Elements have at most 24 significant bits, so a product is exact in double and the sums err by k 2^-53: 2^-29 of
@@ -53,7 +54,8 @@ Expected product_relu(const Args& args) {
     for (size_t j = 0; j < n; ++j) {
       const Real r = std::max(sum[j], 0.0), narrow = out == T::f32 ? Real(0) : unit_of(out) * r;
       expected.value[i * n + j] = r;
-      expected.bound[i * n + j] = static_cast<Real>(k + 2) * unit_of(T::f32) * static_cast<Real>(magnitude[j]) + narrow + subnormal_of(out) / 2;
+      expected.bound[i * n + j] =
+          static_cast<Real>(k + 2) * unit_of(T::f32) * static_cast<Real>(magnitude[j]) + narrow + subnormal_of(out) / 2;
     }
   }
   return expected;
@@ -95,7 +97,8 @@ void add_problem(std::vector<std::function<std::string()>>& jobs, Problem p, DTy
       std::string text = difference(array(after, 2), expected);
       if (!array(after, 2).surroundings_intact()) text += " wrote outside the tensor";
       if (text.empty()) continue;
-      return fmt::format("[{}] {}x{}x{} {} tile {}x{}x{}: {}", runner, p.m, p.n, p.k, to_string(dtype), t.block_m, t.block_n, t.block_k, text);
+      return fmt::format("[{}] {}x{}x{} {} tile {}x{}x{}: {}", runner, p.m, p.n, p.k, to_string(dtype), t.block_m,
+                         t.block_n, t.block_k, text);
     }
     return {};
   });
@@ -105,11 +108,13 @@ TEST(Quickstart, Shapes) {
   std::vector<std::function<std::string()>> jobs;
   for (const DType dtype : {T::f32, T::f16, T::bf16}) {
     add_problem(jobs, {1000, 1000, 1000}, dtype, {128, 128, 32});
-    for (const Problem p : {Problem{1, 37, 500}, {129, 65, 33}, {0, 5, 5}, {5, 0, 5}, {5, 5, 0}}) add_problem(jobs, p, dtype, {128, 128, 32});
+    for (const Problem p : {Problem{1, 37, 500}, {129, 65, 33}, {0, 5, 5}, {5, 0, 5}, {5, 5, 0}})
+      add_problem(jobs, p, dtype, {128, 128, 32});
     add_problem(jobs, {129, 65, 33}, dtype, {48, 80, 24});
     add_problem(jobs, {1, 37, 500}, dtype, {48, 80, 24});
   }
-  for (const Tiling t : {Tiling{1, 1, 1}, {7, 13, 5}, {33, 100, 17}, {64, 256, 64}}) add_problem(jobs, {70, 61, 50}, T::f16, t);
+  for (const Tiling t : {Tiling{1, 1, 1}, {7, 13, 5}, {33, 100, 17}, {64, 256, 64}})
+    add_problem(jobs, {70, 61, 50}, T::f16, t);
   run_all(jobs);
 }
 
@@ -119,8 +124,8 @@ struct Variant {
   int num_stages = 2;
   int threads = 128;
   int panel_size = 4;
-  bool slices = false;   // copies name ranges instead of head addresses, gemm names slices
-  int64_t padding = 0;   // elements between the rows of A and B
+  bool slices = false;  // copies name ranges instead of head addresses, gemm names slices
+  int64_t padding = 0;  // elements between the rows of A and B
 };
 
 constexpr Problem kProblem = {65, 70, 53};
@@ -156,12 +161,13 @@ T::Program build(const Variant& v, DType dtype) {
 
 Args variant_inputs(const Variant& v, DType dtype) {
   const auto [m, n, k] = kProblem;
-  return {HostArray(dtype, {m, k}, {k + v.padding, 1}).fill_random(1, -1, 1), HostArray(dtype, {k, n}, {n + v.padding, 1}).fill_random(2, -1, 1),
-          HostArray(T::f32, {m, n})};
+  return {HostArray(dtype, {m, k}, {k + v.padding, 1}).fill_random(1, -1, 1),
+          HostArray(dtype, {k, n}, {n + v.padding, 1}).fill_random(2, -1, 1), HostArray(T::f32, {m, n})};
 }
 
 // `other` against the plain variant: within the bound, and the same bits where the order of additions is the same.
-void add_pair(std::vector<std::function<std::string()>>& jobs, const std::string& name, Variant plain, Variant other, bool same_bits) {
+void add_pair(std::vector<std::function<std::string()>>& jobs, const std::string& name, Variant plain, Variant other,
+              bool same_bits) {
   for (const std::string& runner : all_runners()) {
     jobs.push_back([=] {
       const DType dtype = T::f16;

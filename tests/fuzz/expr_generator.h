@@ -17,6 +17,7 @@ struct TileInfo {
   T::Tile tile;
   DType dtype;
   std::vector<int64_t> shape;
+  bool serial_only = false;  // not to be written in parallel loops
   bool global = false;
   bool frozen = false;    // never written again: its values are exact, so that indices may be read from it
   std::vector<T::Expr> extents = {};  // of a tensor, as declared

@@ -61,7 +61,8 @@ TileInfo KernelGenerator::allocate(const std::vector<int64_t>& shape, DType dtyp
   const T::Tile tile = space < 4   ? T::alloc_shared(extents, dtype)
                        : space < 9 ? T::alloc_fragment(extents, dtype)
                                    : T::alloc_local(extents, dtype);
-  return {.tile = tile, .dtype = dtype, .shape = shape};
+  // A local tile that a parallel loop writes is private to its iterations, so nothing could be read from it afterwards.
+  return {.tile = tile, .dtype = dtype, .shape = shape, .serial_only = space == 9};
 }
 
 TileInfo KernelGenerator::fresh(const std::vector<int64_t>& shape, DType dtype) {
@@ -80,7 +81,7 @@ void KernelGenerator::write_whole(const TileInfo& tile) {
       if (const auto src = match(tensor, wide_extents(tile.shape), &whole)) return T::copy(*src, whole.operand);
     }
   }
-  if (kind < 7 && tile.rank() > 0 && tile.rank() <= 3 && !tile.empty()) return parallel_into(tile, false);
+  if (kind < 7 && !tile.serial_only && tile.rank() > 0 && tile.rank() <= 3 && !tile.empty()) return parallel_into(tile, false);
   if (kind == 9) return T::clear(tile.tile);
   T::fill(tile.tile, exprs_.constant(tile.dtype));
 }
@@ -299,7 +300,7 @@ void KernelGenerator::action(int depth) {
   if (kind < 64) return update_scalar();
   if (kind < 80 || depth == 0) {
     const std::optional<TileInfo> dst = some_tile(true);
-    if (dst && dst->rank() > 0 && !dst->empty()) return parallel_into(*dst, true);
+    if (dst && !dst->serial_only && dst->rank() > 0 && !dst->empty()) return parallel_into(*dst, true);
     fresh(small_shape(int(random_.between(1, 3))), some_dtype());
     return;
   }

@@ -190,7 +190,7 @@ void KernelGenerator::parallel_output(const Output& output, const TileInfo& resu
 
 void KernelGenerator::write_output(const Output& output) {
   const TileInfo result = fresh(output.block, random_.chance(70) ? output.tensor.dtype : some_dtype());
-  if (!result.empty() && result.rank() <= 3 && random_.chance(70)) parallel_into(result, true);
+  if (!result.empty() && !result.serial_only && result.rank() <= 3 && random_.chance(70)) parallel_into(result, true);
   std::vector<T::Expr> begin;
   std::vector<T::Subscript> head, slices;
   for (size_t d = 0; d < output.block.size(); ++d) {
@@ -247,9 +247,9 @@ void KernelGenerator::run() {
   const T::KernelOptions options{.threads = int(random_.pick({32, 64, 128, 96, 1, 256}))};
   const int depth = detail::open_kernel(plan_.grid, options, T::SourcePos::here());
   open();
-  const int64_t tiles = random_.between(2, 4);
+  const int64_t tiles = random_.between(2, 3);
   for (int64_t i = 0; i < tiles; ++i) fresh(small_shape(int(random_.between(1, 4))), some_dtype());
-  const int64_t actions = random_.between(3, 7);
+  const int64_t actions = random_.between(2, 6);
   for (int64_t a = 0; a < actions; ++a) action(2);
   for (const TileInfo& into : plan_.dumps) dump(into);
   for (const Output& output : plan_.outputs) write_output(output);

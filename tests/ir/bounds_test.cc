@@ -299,7 +299,7 @@ void check_soundness(fuzz::Random& random, const Setting& setting) {
 }
 
 TEST(BoundsFuzz, SmallRanges) {
-  for (uint64_t seed = 0; seed < 6000 && !::testing::Test::HasFatalFailure(); ++seed) {
+  for (uint64_t seed = 0; seed < 2000 && !::testing::Test::HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
     fuzz::Random random(seed);
     check_soundness(random, small_setting(random));
@@ -307,7 +307,7 @@ TEST(BoundsFuzz, SmallRanges) {
 }
 
 TEST(BoundsFuzz, NearTheLimits) {
-  for (uint64_t seed = 0; seed < 10000 && !::testing::Test::HasFatalFailure(); ++seed) {
+  for (uint64_t seed = 0; seed < 4000 && !::testing::Test::HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
     fuzz::Random random(seed);
     check_soundness(random, edge_setting(random));
@@ -316,7 +316,7 @@ TEST(BoundsFuzz, NearTheLimits) {
 
 // Loops with symbolic begins and extents: the facts hold in every iteration.
 TEST(BoundsFuzz, SymbolicLoops) {
-  for (uint64_t seed = 0; seed < 4000 && !::testing::Test::HasFatalFailure(); ++seed) {
+  for (uint64_t seed = 0; seed < 1500 && !::testing::Test::HasFatalFailure(); ++seed) {
     SCOPED_TRACE(seed);
     fuzz::Random random(seed);
     const Setting setting = random.chance(70) ? small_setting(random) : edge_setting(random);

@@ -199,7 +199,8 @@ TEST(Integers, Saturation) {
   EXPECT_EQ(uint64_t(saturate_to_int(DType::u64, 0x1p63)), uint64_t(1) << 63);
   EXPECT_EQ(uint64_t(saturate_to_int(DType::u64, 0x1p64)), UINT64_MAX);
   EXPECT_EQ(saturate_to_int(DType::u64, -1.0), 0);
-  for (int i = 0; i <= int(DType::u64); ++i) EXPECT_EQ(saturate_to_int(DType(i), kNan), 0);
+  for (int i = int(DType::i8); i <= int(DType::u64); ++i) EXPECT_EQ(saturate_to_int(DType(i), kNan), 0);
+  EXPECT_EQ(saturate_to_int(DType::boolean, kNan), 1);  // NaN != 0
   EXPECT_EQ(saturate_to_int(DType::boolean, 0.25), 1);
   EXPECT_EQ(saturate_to_int(DType::boolean, -0.0), 0);
 }

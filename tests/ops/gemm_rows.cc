@@ -70,30 +70,34 @@ Row product_row(Product p) {
   B.fill_random(2, ints ? -100 : -1, ints ? 100 : 1);
   C.fill_random(3, ints ? -1000 : -1, ints ? 1000 : 1);
   const int steps = p.accum == Accum::first_step ? 3 : 1;
-  const std::string name = fmt::format("gemm {}x{}x{} {}->{} {}{} accum {} threads {}{}", p.m, p.n, p.k, to_string(p.in), to_string(p.acc),
-                                       p.transpose_A ? "T" : "N", p.transpose_B ? "T" : "N", static_cast<int>(p.accum), p.threads,
-                                       p.fragment_A ? " A in fragment" : "");
-  return tensor_row(name, {A, B, C}, [=](const Tiles& t) {
-    auto blocks = T::Kernel({1}, {.threads = p.threads});
-    const std::vector<T::Expr> a_shape(A.shape().begin(), A.shape().end());
-    auto a = p.fragment_A ? T::alloc_fragment(a_shape, p.in) : T::alloc_shared(a_shape, p.in);
-    auto b = T::alloc_shared(std::vector<T::Expr>(B.shape().begin(), B.shape().end()), p.in);
-    auto c = T::alloc_fragment({p.m, p.n}, p.acc);
-    T::copy(t[0], a);
-    T::copy(t[1], b);
-    T::copy(t[2], c);
-    T::GemmOptions options{.transpose_A = p.transpose_A, .transpose_B = p.transpose_B, .policy = p.policy};
-    if (p.accum == Accum::first_step) {
-      for (auto step : T::serial(steps)) {
-        options.clear_accum = step == 0;
-        T::gemm(a, b, c, options);
-      }
-    } else {
-      options.clear_accum = p.accum == Accum::clear;
-      T::gemm(a, b, c, options);
-    }
-    T::copy(c, t[2]);
-  }, product_reference(p, steps));
+  const std::string name =
+      fmt::format("gemm {}x{}x{} {}->{} {}{} accum {} threads {}{}", p.m, p.n, p.k, to_string(p.in), to_string(p.acc),
+                  p.transpose_A ? "T" : "N", p.transpose_B ? "T" : "N", static_cast<int>(p.accum), p.threads,
+                  p.fragment_A ? " A in fragment" : "");
+  return tensor_row(
+      name, {A, B, C},
+      [=](const Tiles& t) {
+        auto blocks = T::Kernel({1}, {.threads = p.threads});
+        const std::vector<T::Expr> a_shape(A.shape().begin(), A.shape().end());
+        auto a = p.fragment_A ? T::alloc_fragment(a_shape, p.in) : T::alloc_shared(a_shape, p.in);
+        auto b = T::alloc_shared(std::vector<T::Expr>(B.shape().begin(), B.shape().end()), p.in);
+        auto c = T::alloc_fragment({p.m, p.n}, p.acc);
+        T::copy(t[0], a);
+        T::copy(t[1], b);
+        T::copy(t[2], c);
+        T::GemmOptions options{.transpose_A = p.transpose_A, .transpose_B = p.transpose_B, .policy = p.policy};
+        if (p.accum == Accum::first_step) {
+          for (auto step : T::serial(steps)) {
+            options.clear_accum = step == 0;
+            T::gemm(a, b, c, options);
+          }
+        } else {
+          options.clear_accum = p.accum == Accum::clear;
+          T::gemm(a, b, c, options);
+        }
+        T::copy(c, t[2]);
+      },
+      product_reference(p, steps));
 }
 
 void add_shapes(std::vector<Row>& rows) {
@@ -103,8 +107,12 @@ void add_shapes(std::vector<Row>& rows) {
   size_t turn = 0;
   for (size_t shift : {1, 5, 7}) {
     for (size_t i = 0; i < kCount; ++i, ++turn) {
-      rows.push_back(product_row({.m = kExtents[i], .n = kExtents[(i * shift + 3) % kCount], .k = kExtents[(i * 5 + shift) % kCount],
-                                  .in = turn % 3 == 0 ? T::f32 : T::f16, .transpose_A = turn % 2 == 1, .transpose_B = turn / 2 % 2 == 1,
+      rows.push_back(product_row({.m = kExtents[i],
+                                  .n = kExtents[(i * shift + 3) % kCount],
+                                  .k = kExtents[(i * 5 + shift) % kCount],
+                                  .in = turn % 3 == 0 ? T::f32 : T::f16,
+                                  .transpose_A = turn % 2 == 1,
+                                  .transpose_B = turn / 2 % 2 == 1,
                                   .accum = turn % 5 == 0 ? Accum::keep : Accum::clear}));
     }
   }
@@ -114,11 +122,26 @@ void add_dtypes(std::vector<Row>& rows) {
   struct Pair {
     DType in, acc;
   };
-  for (const Pair d : {Pair{T::f32, T::f32}, {T::f16, T::f32}, {T::bf16, T::f32}, {T::f16, T::f16}, {T::bf16, T::bf16}, {T::f64, T::f64},
-                       {T::i8, T::i32}, {T::u8, T::i32}, {T::i32, T::i32}, {T::f32, T::f64}, {T::i16, T::i64}}) {
+  for (const Pair d : {Pair{T::f32, T::f32},
+                       {T::f16, T::f32},
+                       {T::bf16, T::f32},
+                       {T::f16, T::f16},
+                       {T::bf16, T::bf16},
+                       {T::f64, T::f64},
+                       {T::i8, T::i32},
+                       {T::u8, T::i32},
+                       {T::i32, T::i32},
+                       {T::f32, T::f64},
+                       {T::i16, T::i64}}) {
     for (const int transposes : {0, 1, 2, 3}) {
-      rows.push_back(product_row({.m = 33, .n = 40, .k = 50, .in = d.in, .acc = d.acc, .transpose_A = (transposes & 1) != 0,
-                                  .transpose_B = (transposes & 2) != 0, .accum = static_cast<Accum>(transposes % 3)}));
+      rows.push_back(product_row({.m = 33,
+                                  .n = 40,
+                                  .k = 50,
+                                  .in = d.in,
+                                  .acc = d.acc,
+                                  .transpose_A = (transposes & 1) != 0,
+                                  .transpose_B = (transposes & 2) != 0,
+                                  .accum = static_cast<Accum>(transposes % 3)}));
     }
   }
 }
@@ -129,30 +152,34 @@ Row slices_row(DType in) {
   A.fill_random(4, -1, 1);
   B.fill_random(5, -1, 1);
   C.fill_random(6, -1, 1);
-  return tensor_row(fmt::format("gemm slices {}", to_string(in)), {A, B, C}, [=](const Tiles& t) {
-    auto blocks = T::Kernel({1});
-    auto a = T::alloc_shared({2, 20, 30}, in);
-    auto b = T::alloc_shared({30, 24}, in);
-    auto c = T::alloc_fragment({20, 24}, T::f32);
-    T::clear(a);
-    T::copy(t[0], a(1, T::all, T::all));
-    T::copy(t[1], b);
-    T::copy(t[2], c);
-    T::gemm(a(1, T::slice(3, 14), T::slice(5, 22)), b(T::slice(5, 22), T::slice(2, 15)), c(T::slice(4, 15), T::slice(7, 20)));
-    T::copy(c, t[2]);
-  }, [](const Args& before, std::vector<Expected>& after) {
-    for (int64_t i = 0; i < 11; ++i) {
-      for (int64_t j = 0; j < 13; ++j) {
-        Real sum = array(before, 2).at({4 + i, 7 + j}), magnitudes = std::fabs(sum);
-        for (int64_t k = 5; k < 22; ++k) {
-          const Real term = array(before, 0).at({3 + i, k}) * array(before, 1).at({k, 2 + j});
-          sum += term;
-          magnitudes += std::fabs(term);
+  return tensor_row(
+      fmt::format("gemm slices {}", to_string(in)), {A, B, C},
+      [=](const Tiles& t) {
+        auto blocks = T::Kernel({1});
+        auto a = T::alloc_shared({2, 20, 30}, in);
+        auto b = T::alloc_shared({30, 24}, in);
+        auto c = T::alloc_fragment({20, 24}, T::f32);
+        T::clear(a);
+        T::copy(t[0], a(1, T::all, T::all));
+        T::copy(t[1], b);
+        T::copy(t[2], c);
+        T::gemm(a(1, T::slice(3, 14), T::slice(5, 22)), b(T::slice(5, 22), T::slice(2, 15)),
+                c(T::slice(4, 15), T::slice(7, 20)));
+        T::copy(c, t[2]);
+      },
+      [](const Args& before, std::vector<Expected>& after) {
+        for (int64_t i = 0; i < 11; ++i) {
+          for (int64_t j = 0; j < 13; ++j) {
+            Real sum = array(before, 2).at({4 + i, 7 + j}), magnitudes = std::fabs(sum);
+            for (int64_t k = 5; k < 22; ++k) {
+              const Real term = array(before, 0).at({3 + i, k}) * array(before, 1).at({k, 2 + j});
+              sum += term;
+              magnitudes += std::fabs(term);
+            }
+            after[2].set((4 + i) * 24 + 7 + j, sum, 20 * unit_of(T::f32) * magnitudes);
+          }
         }
-        after[2].set((4 + i) * 24 + 7 + j, sum, 20 * unit_of(T::f32) * magnitudes);
-      }
-    }
-  });
+      });
 }
 
 }  // namespace
@@ -163,7 +190,8 @@ std::vector<Row> gemm_rows() {
   add_dtypes(rows);
   rows.push_back(slices_row(T::f32));
   rows.push_back(slices_row(T::f16));
-  for (const int threads : {1, 32, 96, 100, 256, 1024}) rows.push_back(product_row({.m = 33, .n = 17, .k = 31, .threads = threads}));
+  for (const int threads : {1, 32, 96, 100, 256, 1024})
+    rows.push_back(product_row({.m = 33, .n = 17, .k = 31, .threads = threads}));
   rows.push_back(product_row({.m = 64, .n = 64, .k = 64, .policy = T::FullRow}));
   rows.push_back(product_row({.m = 64, .n = 64, .k = 64, .policy = T::FullCol}));
   rows.push_back(product_row({.m = 17, .n = 33, .k = 65, .fragment_A = true}));

@@ -18,8 +18,8 @@ FloatFormat format_of(DType t);
 Real round_real(DType t, Real value);
 // Distance of neighbouring numbers at |value|.
 Real ulp(DType t, Real value);
-Real unit_of(DType t);        // 2^-digits
-Real subnormal_of(DType t);   // the smallest positive number
+Real unit_of(DType t);       // 2^-digits
+Real subnormal_of(DType t);  // the smallest positive number
 
 // Two's complement to `t`; the value as a number.
 Real wrap_real(DType t, uint64_t bits);

@@ -24,12 +24,13 @@ T::Tile declare_tensor(const std::string& name, const HostArray& like, double sa
   return T::tensor(name, shape, like.dtype(), options);
 }
 
-Row tensor_row(std::string name, std::vector<HostArray> arrays, std::function<void(const std::vector<T::Tile>&)> kernels,
-               Reference reference) {
+Row tensor_row(std::string name, std::vector<HostArray> arrays,
+               std::function<void(const std::vector<T::Tile>&)> kernels, Reference reference) {
   Args args(arrays.begin(), arrays.end());
   auto declare = [arrays, kernels](const std::string& prefix) -> Kernels {
     std::vector<T::Tile> tiles;
-    for (size_t i = 0; i < arrays.size(); ++i) tiles.push_back(declare_tensor(fmt::format("{}t{}", prefix, i), arrays[i]));
+    for (size_t i = 0; i < arrays.size(); ++i)
+      tiles.push_back(declare_tensor(fmt::format("{}t{}", prefix, i), arrays[i]));
     return [tiles, kernels] { kernels(tiles); };
   };
   return {.name = std::move(name), .declare = declare, .launches = {args}, .reference = std::move(reference)};
@@ -40,9 +41,12 @@ namespace {
 std::vector<Argument> views(Args& args) {
   std::vector<Argument> out;
   for (Arg& arg : args) {
-    if (auto* a = std::get_if<HostArray>(&arg)) out.emplace_back(a->view());
-    else if (auto* i = std::get_if<int64_t>(&arg)) out.emplace_back(*i);
-    else out.emplace_back(std::get<double>(arg));
+    if (auto* a = std::get_if<HostArray>(&arg))
+      out.emplace_back(a->view());
+    else if (auto* i = std::get_if<int64_t>(&arg))
+      out.emplace_back(*i);
+    else
+      out.emplace_back(std::get<double>(arg));
   }
   return out;
 }
@@ -54,9 +58,7 @@ bool matches(Real got, Real want, Real bound, bool signed_zeros) {
   return std::fabs(got - want) <= bound;
 }
 
-const Args& launch_of(const Row& row, size_t number) {
-  return row.launches[std::min(number, row.launches.size() - 1)];
-}
+const Args& launch_of(const Row& row, size_t number) { return row.launches[std::min(number, row.launches.size() - 1)]; }
 
 Program build(std::span<const Row> rows) {
   return T::prim_func("rows", [&] {
@@ -78,7 +80,8 @@ std::string check_row(const Row& row, const Args& before, std::span<const Arg> a
     if (!std::holds_alternative<HostArray>(before[i])) continue;
     const auto& got = std::get<HostArray>(after[i]);
     if (!got.surroundings_intact()) return fmt::format("argument {}: bytes outside the tensor were written", i);
-    if (const std::string text = difference(got, expected[i]); !text.empty()) return fmt::format("argument {}{}", i, text);
+    if (const std::string text = difference(got, expected[i]); !text.empty())
+      return fmt::format("argument {}{}", i, text);
   }
   return {};
 }
@@ -123,8 +126,10 @@ class Session {
     for (size_t l = 0; l < launches; ++l) {
       Args args;
       for (const Row& row : rows) args.insert(args.end(), launch_of(row, l).begin(), launch_of(row, l).end());
-      if (kernel) kernel->run(views(args));
-      else interpret(program, views(args));
+      if (kernel)
+        kernel->run(views(args));
+      else
+        interpret(program, views(args));
       size_t at = 0;
       for (const Row& row : rows) {
         const Args& before = launch_of(row, l);
@@ -177,8 +182,10 @@ std::vector<std::string> all_runners() {
 
 Args run_on(const std::string& runner, const Program& program, const Args& args) {
   Args after = args;
-  if (runner == "interpreter") interpret(program, views(after));
-  else compile(program, {.target = runner, .num_threads = 2}).run(views(after));
+  if (runner == "interpreter")
+    interpret(program, views(after));
+  else
+    compile(program, {.target = runner, .num_threads = 2}).run(views(after));
   return after;
 }
 

@@ -47,8 +47,8 @@ struct Row {
 const HostArray& array(const Args& args, size_t i);
 
 // A row with one launch over `arrays`, declared as tensors of constant shape; `kernels` gets their tiles in order.
-Row tensor_row(std::string name, std::vector<HostArray> arrays, std::function<void(const std::vector<T::Tile>&)> kernels,
-               Reference reference);
+Row tensor_row(std::string name, std::vector<HostArray> arrays,
+               std::function<void(const std::vector<T::Tile>&)> kernels, Reference reference);
 T::Tile declare_tensor(const std::string& name, const HostArray& like, double safe_value = 0);
 
 std::vector<Row> copy_rows();

@@ -25,12 +25,16 @@ struct Reduction {
   const char* values = "random";
 };
 
-size_t axis_of(const Reduction& r) { return static_cast<size_t>(r.dim < 0 ? r.dim + static_cast<int>(r.shape.size()) : r.dim); }
+size_t axis_of(const Reduction& r) {
+  return static_cast<size_t>(r.dim < 0 ? r.dim + static_cast<int>(r.shape.size()) : r.dim);
+}
 
 std::vector<int64_t> reduced_shape(const Reduction& r) {
   std::vector<int64_t> shape = r.shape;
-  if (r.keep_dim) shape[axis_of(r)] = 1;
-  else shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis_of(r)));
+  if (r.keep_dim)
+    shape[axis_of(r)] = 1;
+  else
+    shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis_of(r)));
   return shape;
 }
 
@@ -58,7 +62,8 @@ struct Line {
 Line reduce_line(const Reduction& r, const HostArray& src, int64_t outer, int64_t inner, int64_t inner_count) {
   Line line;
   const int64_t width = r.shape[axis_of(r)];
-  line.max = is_float(r.out) ? -std::numeric_limits<Real>::infinity() : wrap_real(r.out, uint64_t(1) << (bits_of(r.out) - 1));
+  line.max =
+      is_float(r.out) ? -std::numeric_limits<Real>::infinity() : wrap_real(r.out, uint64_t(1) << (bits_of(r.out) - 1));
   for (int64_t w = 0; w < width; ++w) {
     const Real v = src.get((outer * width + w) * inner_count + inner);
     ++line.count;
@@ -91,7 +96,8 @@ Reference reduce_reference(Reduction r) {
         } else if (is_float(r.out)) {
           const Real value = line.sum + old, magnitudes = line.magnitudes + std::fabs(old);
           const bool narrow = r.out == T::f16 || r.out == T::bf16;
-          const Real bound = (static_cast<Real>(line.count) + 1) * u * magnitudes + (narrow ? unit_of(r.out) * std::fabs(value) : Real(0));
+          const Real bound = (static_cast<Real>(line.count) + 1) * u * magnitudes +
+                             (narrow ? unit_of(r.out) * std::fabs(value) : Real(0));
           after[1].set(at, value, bound + subnormal_of(r.out) / 2);
         } else {
           after[1].set(at, wrap_real(r.out, line.wrapped + bits_of_int(old)));
@@ -102,24 +108,29 @@ Reference reduce_reference(Reduction r) {
 }
 
 Row reduce_row(Reduction r) {
-  std::string name = fmt::format("reduce_{} {}->{} dim {} clear {} keep {} {}", r.max ? "max" : "sum", to_string(r.in), to_string(r.out), r.dim,
-                                 r.clear, r.keep_dim, r.values);
+  std::string name = fmt::format("reduce_{} {}->{} dim {} clear {} keep {} {}", r.max ? "max" : "sum", to_string(r.in),
+                                 to_string(r.out), r.dim, r.clear, r.keep_dim, r.values);
   for (const int64_t e : r.shape) name += fmt::format(" {}", e);
   HostArray dst(r.out, reduced_shape(r));
   dst.fill_random(12, -2, 2);
-  return tensor_row(name, {source(r), dst}, [r](const Tiles& t) {
-    auto blocks = T::Kernel({1});
-    const std::vector<int64_t> out = reduced_shape(r);
-    const std::vector<T::Expr> in_shape(r.shape.begin(), r.shape.end()), out_shape(out.begin(), out.end());
-    auto s = r.shared ? T::alloc_shared(in_shape, r.in) : T::alloc_fragment(in_shape, r.in);
-    auto d = T::alloc_fragment(out_shape, r.out);
-    T::copy(t[0], s);
-    if (!r.clear) T::copy(t[1], d);
-    const T::ReduceOptions options{.dim = r.dim, .clear = r.clear};
-    if (r.max) T::reduce_max(s, d, options);
-    else T::reduce_sum(s, d, options);
-    T::copy(d, t[1]);
-  }, reduce_reference(r));
+  return tensor_row(
+      name, {source(r), dst},
+      [r](const Tiles& t) {
+        auto blocks = T::Kernel({1});
+        const std::vector<int64_t> out = reduced_shape(r);
+        const std::vector<T::Expr> in_shape(r.shape.begin(), r.shape.end()), out_shape(out.begin(), out.end());
+        auto s = r.shared ? T::alloc_shared(in_shape, r.in) : T::alloc_fragment(in_shape, r.in);
+        auto d = T::alloc_fragment(out_shape, r.out);
+        T::copy(t[0], s);
+        if (!r.clear) T::copy(t[1], d);
+        const T::ReduceOptions options{.dim = r.dim, .clear = r.clear};
+        if (r.max)
+          T::reduce_max(s, d, options);
+        else
+          T::reduce_sum(s, d, options);
+        T::copy(d, t[1]);
+      },
+      reduce_reference(r));
 }
 
 }  // namespace
@@ -136,8 +147,10 @@ std::vector<Row> reduce_rows() {
       rows.push_back(reduce_row({.max = max, .shape = {9, 37}, .dim = 0, .in = dtype, .out = dtype, .clear = false}));
       rows.push_back(reduce_row({.max = max, .shape = {9, 37}, .in = dtype, .out = dtype, .values = "negative"}));
     }
-    for (const DType dtype : {T::f16, T::bf16}) rows.push_back(reduce_row({.max = max, .shape = {9, 100}, .in = dtype, .out = T::f32}));
-    for (const int dim : {0, 1, 2, -1, -2, -3}) rows.push_back(reduce_row({.max = max, .shape = {3, 5, 7}, .dim = dim, .keep_dim = dim % 2 == 0}));
+    for (const DType dtype : {T::f16, T::bf16})
+      rows.push_back(reduce_row({.max = max, .shape = {9, 100}, .in = dtype, .out = T::f32}));
+    for (const int dim : {0, 1, 2, -1, -2, -3})
+      rows.push_back(reduce_row({.max = max, .shape = {3, 5, 7}, .dim = dim, .keep_dim = dim % 2 == 0}));
     rows.push_back(reduce_row({.max = max, .shape = {8, 16}, .keep_dim = true, .shared = true}));
     rows.push_back(reduce_row({.max = max, .shape = {8, 16}, .dim = 0, .clear = false, .shared = true}));
     rows.push_back(reduce_row({.max = max, .shape = {1, 1}}));
@@ -145,7 +158,8 @@ std::vector<Row> reduce_rows() {
   }
   for (const DType dtype : {T::f32, T::f16, T::f64}) {
     rows.push_back(reduce_row({.max = true, .shape = {6, 19}, .in = dtype, .out = dtype, .values = "nan"}));
-    rows.push_back(reduce_row({.max = true, .shape = {6, 19}, .dim = 0, .in = dtype, .out = dtype, .clear = false, .values = "nan"}));
+    rows.push_back(reduce_row(
+        {.max = true, .shape = {6, 19}, .dim = 0, .in = dtype, .out = dtype, .clear = false, .values = "nan"}));
     rows.push_back(reduce_row({.max = true, .shape = {6, 19}, .in = dtype, .out = dtype, .values = "-inf"}));
   }
   rows.push_back(reduce_row({.max = true, .shape = {6, 19}, .in = T::u8, .out = T::u8}));
