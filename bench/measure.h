@@ -56,7 +56,8 @@ inline double foreign_load(double seconds) {
 inline void refuse_under_load(bool force) {
   const double load = foreign_load(0.5);
   if (load <= 0.1 || force) return;
-  fmt::print(stderr, "bench: other processes use {:.0f} % of this machine; try again when it is quiet, or pass --force\n",
+  fmt::print(stderr,
+             "bench: other processes use {:.0f} % of this machine; try again when it is quiet, or pass --force\n",
              100 * load);
   std::exit(2);
 }
@@ -90,8 +91,8 @@ struct Pair {
   double peer_ms = 0;
 };
 
-// Medians of single calls. Both sides take turns, so that a slow phase of the machine hits both; `hand_over` runs before
-// each turn of the peer and waits until our threads sleep, and the peer's threads get 30 ms to fall asleep.
+// Medians of single calls. Both sides take turns, so that a slow phase of the machine hits both; `hand_over` runs
+// before each turn of the peer and waits until our threads sleep, and the peer's threads get 30 ms to fall asleep.
 inline Pair measure_alternating(const std::function<void()>& ours, const std::function<void()>& peer,
                                 const std::function<void()>& hand_over, int rounds, double seconds_a_turn) {
   std::vector<double> our_samples, peer_samples;
@@ -129,16 +130,16 @@ struct Row {
 
 inline void print_row(const Row& row, bool json) {
   if (json) {
-    nlohmann::ordered_json out = {{"name", row.name}, {"shape", row.shape}, {"dtype", row.dtype},
-                                  {"threads", row.threads}, {"tile", row.tile}, {"device", device_name()},
-                                  {"ours", row.ours}, {"peer", nullptr}, {"peer_name", nullptr},
-                                  {"ratio", nullptr}, {"unit", row.unit}};
+    nlohmann::ordered_json out = {{"name", row.name},       {"shape", row.shape}, {"dtype", row.dtype},
+                                  {"threads", row.threads}, {"tile", row.tile},   {"device", device_name()},
+                                  {"ours", row.ours},       {"peer", nullptr},    {"peer_name", nullptr},
+                                  {"ratio", nullptr},       {"unit", row.unit}};
     if (row.peer) out["peer"] = *row.peer, out["peer_name"] = row.peer_name;
     if (row.ratio) out["ratio"] = *row.ratio;
     fmt::print("{}\n", out.dump());
   } else {
-    fmt::print("{:<22} {:<16} {:<5} {}T  tile {:<13} {:>9.3f} {}", row.name, row.shape, row.dtype, row.threads, row.tile,
-               row.ours, row.unit);
+    fmt::print("{:<22} {:<16} {:<5} {}T  tile {:<13} {:>9.3f} {}", row.name, row.shape, row.dtype, row.threads,
+               row.tile, row.ours, row.unit);
     if (row.peer) fmt::print("   {:>9.3f} {}", *row.peer, row.peer_name);
     if (row.ratio) fmt::print("   ratio {:.2f}", *row.ratio);
     fmt::print("\n");

@@ -1,8 +1,8 @@
 // Matrix products on the CPU against OpenBLAS in the same run, 1 and 2 threads. Prints rates in GFLOP/s.
 //
-// Rows: cpu_gemm (tiles from suggest_gemm_tile, fixed and random shapes), cpu_gemm_quickstart (128x128x32 tiles and fused
-// ReLU), and against our own plain product of the same shape cpu_gemm_epilogue, cpu_gemm_transpose_a, cpu_gemm_transpose_b
-// and cpu_gemm_dynamic. Packing is part of every call on both sides.
+// Rows: cpu_gemm (tiles from suggest_gemm_tile, fixed and random shapes), cpu_gemm_quickstart (128x128x32 tiles and
+// fused ReLU), and against our own plain product of the same shape cpu_gemm_epilogue, cpu_gemm_transpose_a,
+// cpu_gemm_transpose_b and cpu_gemm_dynamic. Packing is part of every call on both sides.
 #include <cblas.h>
 
 #include "../../examples/matmul_relu.h"
@@ -40,8 +40,12 @@ std::vector<float> random_values(int64_t count, uint64_t seed) {
 
 struct Problem {
   explicit Problem(const GemmCase& c_)
-      : c(c_), a(random_values(c.m * c.k, 1)), b(random_values(c.k * c.n, 2)), bias(random_values(c.n, 3)),
-        ours(size_t(c.m * c.n)), peer(size_t(c.m * c.n)) {}
+      : c(c_),
+        a(random_values(c.m * c.k, 1)),
+        b(random_values(c.k * c.n, 2)),
+        bias(random_values(c.n, 3)),
+        ours(size_t(c.m * c.n)),
+        peer(size_t(c.m * c.n)) {}
 
   std::vector<Argument> arguments(bool with_bias) {
     const auto matrix = [](std::vector<float>& v, int64_t rows, int64_t cols) {
@@ -78,22 +82,30 @@ struct Summary {
 };
 
 bench::Row row_of(const char* name, const GemmCase& c, int threads) {
-  return {.name = name, .shape = fmt::format("{}x{}x{}", c.m, c.n, c.k), .dtype = "f32",
-          .tile = fmt::format("{}x{}x{}", c.tile.block_m, c.tile.block_n, c.tile.block_k), .peer_name = {},
-          .unit = "GFLOP/s", .threads = threads};
+  return {.name = name,
+          .shape = fmt::format("{}x{}x{}", c.m, c.n, c.k),
+          .dtype = "f32",
+          .tile = fmt::format("{}x{}x{}", c.tile.block_m, c.tile.block_n, c.tile.block_k),
+          .peer_name = {},
+          .unit = "GFLOP/s",
+          .threads = threads};
 }
 
 // Ours against OpenBLAS.
 void compare(const char* name, GemmCase c, int threads, bool quickstart, bool json, Summary& summary) {
-  if (quickstart) c.tile = {.block_m = 128, .block_n = 128, .block_k = 32};
-  else c.tile = suggest_gemm_tile(c.m, c.n, c.k, DType::f32, threads, cpu_limits());
-  const Program program = quickstart ? examples::matmul_relu(c.m, c.n, c.k, 128, 128, 32, DType::f32) : bench::gemm_program(c);
+  if (quickstart)
+    c.tile = {.block_m = 128, .block_n = 128, .block_k = 32};
+  else
+    c.tile = suggest_gemm_tile(c.m, c.n, c.k, DType::f32, threads, cpu_limits());
+  const Program program =
+      quickstart ? examples::matmul_relu(c.m, c.n, c.k, 128, 128, 32, DType::f32) : bench::gemm_program(c);
   const CompiledKernel kernel = compile(program, {.target = "cpu", .num_threads = threads});
   Problem problem(c);
   const Launch launch = kernel.bind_arguments(problem.arguments(!quickstart));
   openblas_set_num_threads(threads);
   const auto hand_over = [&] { default_thread_pool(threads).park(); };
-  const bench::Pair ms = bench::measure_alternating([&] { launch(); }, [&] { problem.run_peer(); }, hand_over, kRounds, kTurnSeconds);
+  const bench::Pair ms =
+      bench::measure_alternating([&] { launch(); }, [&] { problem.run_peer(); }, hand_over, kRounds, kTurnSeconds);
   hand_over();
   if (!problem.agrees(quickstart)) {
     fmt::print(stderr, "bench: wrong result at {}x{}x{}\n", c.m, c.n, c.k);
@@ -121,7 +133,8 @@ void compare_with_plain(const char* name, GemmCase c, bool json) {
   Problem problem(c), plain_problem(plain_case);
   const Launch launch = variant.bind_arguments(problem.arguments(true));
   const Launch plain_launch = plain.bind_arguments(plain_problem.arguments(true));
-  const bench::Pair ms = bench::measure_alternating([&] { launch(); }, [&] { plain_launch(); }, [] {}, kRounds, kTurnSeconds / 2);
+  const bench::Pair ms =
+      bench::measure_alternating([&] { launch(); }, [&] { plain_launch(); }, [] {}, kRounds, kTurnSeconds / 2);
   bench::Row row = row_of(name, c, 1);
   row.ours = problem.gflops(ms.ours_ms);
   row.peer = problem.gflops(ms.peer_ms);
@@ -144,15 +157,19 @@ int main(int argc, char** argv) {
   restart_with_clean_environment(argv);
   bool json = false, force = false;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") == 0) json = true;
-    else if (std::strcmp(argv[i], "--force") == 0) force = true;
-    else return fmt::print(stderr, "usage: cpu_gemm [--json] [--force]\n"), 2;
+    if (std::strcmp(argv[i], "--json") == 0)
+      json = true;
+    else if (std::strcmp(argv[i], "--force") == 0)
+      force = true;
+    else
+      return fmt::print(stderr, "usage: cpu_gemm [--json] [--force]\n"), 2;
   }
   try {
     bench::refuse_under_load(force);
     std::mt19937_64 random(std::random_device{}());
     const auto extent = [&] { return int64_t(100 + random() % 1400); };
-    std::vector<GemmCase> cases = {{1024, 1024, 1024, {}}, {2048, 2048, 2048, {}}, {1000, 1000, 1000, {}}, {64, 4096, 4096, {}}};
+    std::vector<GemmCase> cases = {
+        {1024, 1024, 1024, {}}, {2048, 2048, 2048, {}}, {1000, 1000, 1000, {}}, {64, 4096, 4096, {}}};
     for (int i = 0; i < 2; ++i) cases.push_back({extent(), extent(), extent(), {}});
     Summary summary;
     for (const GemmCase& c : cases) {
@@ -160,8 +177,10 @@ int main(int argc, char** argv) {
     }
     for (int threads : {1, 2}) compare("cpu_gemm_quickstart", cases[0], threads, true, json, summary);
     compare_with_plain("cpu_gemm_epilogue", {.m = 1024, .n = 1024, .k = 1024, .tile = {}, .epilogue = true}, json);
-    compare_with_plain("cpu_gemm_transpose_a", {.m = 1024, .n = 1024, .k = 1024, .tile = {}, .transpose_A = true}, json);
-    compare_with_plain("cpu_gemm_transpose_b", {.m = 1024, .n = 1024, .k = 1024, .tile = {}, .transpose_B = true}, json);
+    compare_with_plain("cpu_gemm_transpose_a", {.m = 1024, .n = 1024, .k = 1024, .tile = {}, .transpose_A = true},
+                       json);
+    compare_with_plain("cpu_gemm_transpose_b", {.m = 1024, .n = 1024, .k = 1024, .tile = {}, .transpose_B = true},
+                       json);
     compare_with_plain("cpu_gemm_dynamic", {.m = 1000, .n = 1000, .k = 1000, .tile = {}, .dynamic = true}, json);
     fmt::print(stderr, "cpu_gemm: geometric mean {:.2f}, lowest {:.2f} of {} against OpenBLAS {}\n",
                std::exp(summary.log_sum / summary.count), summary.lowest, summary.count, openblas_get_corename());

@@ -27,8 +27,10 @@ inline T::Program gemm_program(const GemmCase& c) {
     auto C = T::tensor("C", {m, n}, T::f32);
     auto bias = T::tensor("bias", {n}, T::f32);
     auto [bx, by] = T::Kernel({T::ceildiv(n, bn), T::ceildiv(m, bm)});
-    auto A_shared = c.transpose_A ? T::alloc_shared({bk, bm}, T::f32, "A_shared") : T::alloc_shared({bm, bk}, T::f32, "A_shared");
-    auto B_shared = c.transpose_B ? T::alloc_shared({bn, bk}, T::f32, "B_shared") : T::alloc_shared({bk, bn}, T::f32, "B_shared");
+    auto A_shared =
+        c.transpose_A ? T::alloc_shared({bk, bm}, T::f32, "A_shared") : T::alloc_shared({bm, bk}, T::f32, "A_shared");
+    auto B_shared =
+        c.transpose_B ? T::alloc_shared({bn, bk}, T::f32, "B_shared") : T::alloc_shared({bk, bn}, T::f32, "B_shared");
     auto bias_shared = T::alloc_shared({bn}, T::f32, "bias_shared");
     auto C_local = T::alloc_fragment({bm, bn}, T::f32, "C_local");
     T::clear(C_local);

@@ -17,15 +17,20 @@ namespace {
 using namespace tilewright;
 using Clock = std::chrono::steady_clock;
 
-double ms_since(Clock::time_point start) { return std::chrono::duration<double, std::milli>(Clock::now() - start).count(); }
+double ms_since(Clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+}
 
 // Builds, compiles and runs the quickstart once; the milliseconds to its first result.
 double first_result_ms() {
   constexpr int64_t kExtent = 256;
   std::vector<float> a(kExtent * kExtent, 1.0f), b(kExtent * kExtent, 0.5f), c(kExtent * kExtent);
   const auto start = Clock::now();
-  const CompiledKernel kernel = compile(examples::matmul_relu(kExtent, kExtent, kExtent, 128, 128, 32, DType::f32), {.target = "cpu"});
-  const auto view = [](std::vector<float>& v) { return TensorView{.data = v.data(), .dtype = DType::f32, .shape = {kExtent, kExtent}}; };
+  const CompiledKernel kernel =
+      compile(examples::matmul_relu(kExtent, kExtent, kExtent, 128, 128, 32, DType::f32), {.target = "cpu"});
+  const auto view = [](std::vector<float>& v) {
+    return TensorView{.data = v.data(), .dtype = DType::f32, .shape = {kExtent, kExtent}};
+  };
   kernel(view(a), view(b), view(c));
   const double ms = ms_since(start);
   if (c[0] != 0.5f * kExtent || c.back() != 0.5f * kExtent) {
@@ -38,7 +43,8 @@ double first_result_ms() {
 // The same in a new process with the given cache folder.
 double in_new_process(const std::string& cache) {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const ProcessResult result = run_process({.command = {self, "--child"}, .environment = {{"TILEWRIGHT_CACHE_DIR", cache}}});
+  const ProcessResult result =
+      run_process({.command = {self, "--child"}, .environment = {{"TILEWRIGHT_CACHE_DIR", cache}}});
   if (!result.ok()) {
     fmt::print(stderr, "bench: the child failed: {}\n{}\n", result.describe(), result.output);
     std::exit(1);
@@ -57,7 +63,9 @@ double bound_launch_us() {
   });
   const CompiledKernel kernel = compile(program, {.target = "cpu"});
   std::vector<float> a(16, 1), b(16, 2), c(16, 3), d(16);
-  const auto view = [](std::vector<float>& v) { return TensorView{.data = v.data(), .dtype = DType::f32, .shape = {16}}; };
+  const auto view = [](std::vector<float>& v) {
+    return TensorView{.data = v.data(), .dtype = DType::f32, .shape = {16}};
+  };
   const Launch launch = kernel.bind(view(a), view(b), view(c), view(d));
   constexpr int kLaunches = 20000;
   std::vector<double> samples;
@@ -74,7 +82,13 @@ double bound_launch_us() {
 }
 
 bench::Row row(const char* name, double value, const char* unit) {
-  return {.name = name, .shape = "quickstart", .dtype = "f32", .tile = "128x128x32", .peer_name = {}, .unit = unit, .ours = value};
+  return {.name = name,
+          .shape = "quickstart",
+          .dtype = "f32",
+          .tile = "128x128x32",
+          .peer_name = {},
+          .unit = unit,
+          .ours = value};
 }
 
 }  // namespace
@@ -83,9 +97,12 @@ int main(int argc, char** argv) {
   bool json = false, force = false;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--child") == 0) return fmt::print("{}\n", first_result_ms()), 0;
-    if (std::strcmp(argv[i], "--json") == 0) json = true;
-    else if (std::strcmp(argv[i], "--force") == 0) force = true;
-    else return fmt::print(stderr, "usage: jit_latency [--json] [--force]\n"), 2;
+    if (std::strcmp(argv[i], "--json") == 0)
+      json = true;
+    else if (std::strcmp(argv[i], "--force") == 0)
+      force = true;
+    else
+      return fmt::print(stderr, "usage: jit_latency [--json] [--force]\n"), 2;
   }
   try {
     bench::refuse_under_load(force);

@@ -44,16 +44,15 @@ class CompiledKernel {
   // Checks the arguments, runs, and returns when the result is there. Throws Error{invalid_argument}.
   void run(std::vector<Argument> arguments) const;
   template <class... A>
-    requires(std::convertible_to<A, Argument> && ...)
-  void operator()(const A&... arguments) const {
+  requires(std::convertible_to<A, Argument>&&...) void operator()(const A&... arguments) const {
     run({Argument(arguments)...});
   }
 
   // The arguments checked once, for launches without host overhead. The tensors' memory must outlive the Launch.
   Launch bind_arguments(std::vector<Argument> arguments) const;
   template <class... A>
-    requires(std::convertible_to<A, Argument> && ...)
-  Launch bind(const A&... arguments) const;
+  requires(std::convertible_to<A, Argument>&&...) Launch bind(const A&... arguments)
+  const;
 
   const std::string& target() const;  // e.g. "cpu:avx512"
   // The generated source, with the author's lines as comments.
@@ -82,10 +81,8 @@ class Launch {
 };
 
 template <class... A>
-  requires(std::convertible_to<A, Argument> && ...)
-Launch CompiledKernel::bind(const A&... arguments) const {
-  return bind_arguments({Argument(arguments)...});
-}
+requires(std::convertible_to<A, Argument>&&...) Launch CompiledKernel::bind(const A&... arguments)
+const { return bind_arguments({Argument(arguments)...}); }
 
 // Compiles, or loads from the cache. Throws Error: unsupported target, toolchain missing, a device limit exceeded.
 CompiledKernel compile(const Program& program, const CompileOptions& options = {});

@@ -133,10 +133,9 @@ inline Slice slice(const Expr& begin, const Expr& end) { return {begin, end}; }
 class Subscript {
  public:
   template <class E>
-    requires std::convertible_to<E, Expr>
-  Subscript(const E& index, SourcePos p = SourcePos::here()) : Subscript(Kind::index, Expr(index), Expr(0), p) {}
-  Subscript(const Slice& range, SourcePos p = SourcePos::here())
-      : Subscript(Kind::range, range.begin, range.end, p) {}
+  requires std::convertible_to<E, Expr> Subscript(const E& index, SourcePos p = SourcePos::here())
+      : Subscript(Kind::index, Expr(index), Expr(0), p) {}
+  Subscript(const Slice& range, SourcePos p = SourcePos::here()) : Subscript(Kind::range, range.begin, range.end, p) {}
   Subscript(All, SourcePos p = SourcePos::here()) : Subscript(Kind::whole, Expr(0), Expr(0), p) {}
 
   enum class Kind : uint8_t { index, range, whole };
@@ -175,8 +174,7 @@ class Tile {
  public:
   explicit Tile(int id) : id_(id) {}
   template <class... S>
-    requires(std::convertible_to<S, Subscript> && ...)
-  Access operator()(const Subscript& first, const S&... rest) const {
+  requires(std::convertible_to<S, Subscript>&&...) Access operator()(const Subscript& first, const S&... rest) const {
     return Access(id_, {first, Subscript(rest, first.pos)...});
   }
   Access operator()() const { return Access(id_, {}); }  // the element of a rank-0 tile
@@ -298,8 +296,8 @@ class KernelScope {
 };
 
 template <size_t N>
-  requires(N >= 1 && N <= 3)
-KernelScope<N> Kernel(const Expr (&grid)[N], const KernelOptions& options = {}, SourcePos pos = SourcePos::here()) {
+requires(N >= 1 && N <= 3) KernelScope<N> Kernel(const Expr (&grid)[N], const KernelOptions& options = {},
+                                                 SourcePos pos = SourcePos::here()) {
   return KernelScope<N>(std::vector<Expr>(grid, grid + N), options, pos);
 }
 
@@ -314,7 +312,11 @@ template <size_t N>
 class LoopRange {
  public:
   LoopRange(int kind, std::vector<Expr> begin, std::vector<Expr> extent, int64_t step, int num_stages, SourcePos pos)
-      : kind_(kind), begin_(std::move(begin)), extent_(std::move(extent)), step_(step), num_stages_(num_stages),
+      : kind_(kind),
+        begin_(std::move(begin)),
+        extent_(std::move(extent)),
+        step_(step),
+        num_stages_(num_stages),
         pos_(pos) {}
   LoopRange(const LoopRange&) = delete;
   LoopRange& operator=(const LoopRange&) = delete;
@@ -332,7 +334,8 @@ class LoopRange {
       } else {
         return [this]<size_t... I>(std::index_sequence<I...>) {
           return std::array<Expr, N>{loop_var(range_->depth_, static_cast<int>(I))...};
-        }(std::make_index_sequence<N>());
+        }
+        (std::make_index_sequence<N>());
       }
     }
     void operator++() {
@@ -362,19 +365,20 @@ class LoopRange {
 // An extent that remembers where it was written: the first argument of a variadic call.
 struct Extent {
   template <class E>
-    requires std::convertible_to<E, Expr>
-  Extent(const E& e, SourcePos p = SourcePos::here()) : value(e), pos(p) {}
+  requires std::convertible_to<E, Expr> Extent(const E& e, SourcePos p = SourcePos::here()) : value(e), pos(p) {}
   Expr value;
   SourcePos pos;
 };
 
 }  // namespace detail
 
-// Independent iterations over all index tuples: `for (auto [i, j] : T::Parallel(m, n))`, `for (auto i : T::Parallel(m))`.
+// Independent iterations over all index tuples: `for (auto [i, j] : T::Parallel(m, n))`, `for (auto i :
+// T::Parallel(m))`.
 template <class... E>
-  requires(std::convertible_to<E, Expr> && ...)
-detail::LoopRange<1 + sizeof...(E)> Parallel(const detail::Extent& first, const E&... rest) {
-  return {detail::kParallel, std::vector<Expr>(1 + sizeof...(E), Expr(0)), {first.value, Expr(rest)...}, 1, 0, first.pos};
+requires(std::convertible_to<E, Expr>&&...) detail::LoopRange<1 + sizeof...(E)> Parallel(const detail::Extent& first,
+                                                                                         const E&... rest) {
+  return {detail::kParallel, std::vector<Expr>(1 + sizeof...(E), Expr(0)), {first.value, Expr(rest)...}, 1, 0,
+          first.pos};
 }
 
 detail::LoopRange<1> serial(const Expr& stop, SourcePos pos = SourcePos::here());

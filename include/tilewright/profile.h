@@ -8,10 +8,10 @@
 namespace tilewright {
 
 struct ProfileOptions {
-  int warmup = 3;              // launches before timing
-  int min_repeats = 5;         // timed launches at least
-  double min_seconds = 0.1;    // and at least this long altogether
-  double max_seconds = 5;      // stop early past this
+  int warmup = 3;            // launches before timing
+  int min_repeats = 5;       // timed launches at least
+  double min_seconds = 0.1;  // and at least this long altogether
+  double max_seconds = 5;    // stop early past this
 };
 
 // Times of single launches, in milliseconds.

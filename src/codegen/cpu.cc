@@ -104,9 +104,9 @@ void CpuKernelWriter::write_arguments() {
     // An unchecked row shares the pointer of the row it was made from.
     if (tile.on_chip() || tile.unchecked) continue;
     const std::string type = names_.memory_type(TileId(id));
-    out_.line(fmt::format("{}* const {} = static_cast<{}*>(tensors[{}]);", type, names_.tile(TileId(id)), type,
-                          tile.tensor),
-              tile.loc);
+    out_.line(
+        fmt::format("{}* const {} = static_cast<{}*>(tensors[{}]);", type, names_.tile(TileId(id)), type, tile.tensor),
+        tile.loc);
   }
 }
 
@@ -135,7 +135,8 @@ void CpuKernelWriter::write_private_tiles(const Block& body, const Loc& loc) {
     const Tile& tile = kernel_.tile(id);
     if (!is_private(id)) continue;
     const std::string size = tile.rank() == 0 ? "" : fmt::format("[{}]", std::max<int64_t>(tile.layout->cosize(), 1));
-    out_.line(fmt::format("{} {}{}{};", names_.memory_type(id), names_.tile(id), size, size.empty() ? " = 0" : ""), loc);
+    out_.line(fmt::format("{} {}{}{};", names_.memory_type(id), names_.tile(id), size, size.empty() ? " = 0" : ""),
+              loc);
   }
 }
 
@@ -205,9 +206,9 @@ void CpuKernelWriter::write(const Stmt& stmt) {
   if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) return write(*loop, loc);
   if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) return out_.line(exprs_.store(*store, loc), loc);
   if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
-    return out_.line(fmt::format("const {} {} = {};", value_type(let->var.dtype()), names_.var(let->var),
-                                 exprs_.text(let->value)),
-                     loc);
+    return out_.line(
+        fmt::format("const {} {} = {};", value_type(let->var.dtype()), names_.var(let->var), exprs_.text(let->value)),
+        loc);
   }
   if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) {
     out_.open(fmt::format("if ({}) {{", exprs_.text(branch->condition)), loc);
@@ -249,8 +250,9 @@ void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
                           names_.memory_type(op.tiles[1].tile), rows, cols, ld, src, strides, valid, dst),
               loc);
   } else {
-    out_.line(fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {});", suffix, rows, cols, ld, src, dst, strides, valid),
-              loc);
+    out_.line(
+        fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {});", suffix, rows, cols, ld, src, dst, strides, valid),
+        loc);
   }
 }
 
@@ -324,8 +326,10 @@ void append_header(const std::string& path, std::set<std::string, std::less<>>& 
   while (!text.empty()) {
     const std::string_view line = take_line(text);
     if (line.starts_with("#pragma once")) continue;
-    if (line.starts_with(kInclude)) append_header(included_path(line, path.substr(0, path.rfind('/'))), done, out);
-    else out += line;
+    if (line.starts_with(kInclude))
+      append_header(included_path(line, path.substr(0, path.rfind('/'))), done, out);
+    else
+      out += line;
   }
 }
 

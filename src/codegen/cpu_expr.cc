@@ -137,9 +137,12 @@ std::string CpuExprWriter::binary(const Expr& e, int parent) {
   const DType operand = e.arg(0).dtype();
   const Infix* op = infix(e.kind());
   if (op == nullptr) {
-    static constexpr std::array<std::pair<ExprKind, const char*>, 6> kCalls = {
-        {{ExprKind::floordiv, "floordiv"}, {ExprKind::floormod, "floormod"}, {ExprKind::min, "minimum"},
-         {ExprKind::max, "maximum"}, {ExprKind::shl, "shl"}, {ExprKind::shr, "shr"}}};
+    static constexpr std::array<std::pair<ExprKind, const char*>, 6> kCalls = {{{ExprKind::floordiv, "floordiv"},
+                                                                                {ExprKind::floormod, "floormod"},
+                                                                                {ExprKind::min, "minimum"},
+                                                                                {ExprKind::max, "maximum"},
+                                                                                {ExprKind::shl, "shl"},
+                                                                                {ExprKind::shr, "shr"}}};
     for (const auto& [kind, name] : kCalls) {
       if (kind != e.kind()) continue;
       return fmt::format("tw::{}<{}>({}, {})", name, value_type(operand), text(e.arg(0)), text(e.arg(1)));
@@ -158,8 +161,10 @@ std::string CpuExprWriter::cast(const Expr& e) {
   const DType from = e.arg(0).dtype(), to = e.dtype();
   const std::string value = text(e.arg(0));
   if (is_boolean(to)) return fmt::format("({} != 0)", text(e.arg(0), 7));
-  if (to == DType::f16) return from == DType::boolean ? fmt::format("float({})", value) : fmt::format("tw::to_f16({})", value);
-  if (to == DType::bf16) return from == DType::boolean ? fmt::format("float({})", value) : fmt::format("tw::to_bf16({})", value);
+  if (to == DType::f16)
+    return from == DType::boolean ? fmt::format("float({})", value) : fmt::format("tw::to_f16({})", value);
+  if (to == DType::bf16)
+    return from == DType::boolean ? fmt::format("float({})", value) : fmt::format("tw::to_bf16({})", value);
   if (to == DType::f32 && (from == DType::f16 || from == DType::bf16)) return text(e.arg(0), kUnary);
   if (is_float(from) && is_integer(to)) return fmt::format("tw::saturate<{}>({})", value_type(to), value);
   return fmt::format("{}({})", value_type(to), value);
@@ -198,8 +203,11 @@ std::string CpuExprWriter::in_bounds(const Tile& tile, std::span<const Expr> at)
 
 std::string CpuExprWriter::fail_arguments(const Tile& tile, std::span<const Expr> at, bool is_store, const Loc& loc) {
   const std::string described = ir::describe(tile);
-  sites_.push_back({.tile = tile.name, .shape = described.substr(described.find('[')), .is_store = is_store,
-                    .loc = loc, .declared = tile.loc});
+  sites_.push_back({.tile = tile.name,
+                    .shape = described.substr(described.find('[')),
+                    .is_store = is_store,
+                    .loc = loc,
+                    .declared = tile.loc});
   std::string out = fmt::format("failure, {}", sites_.size());
   for (const Expr& e : at) out += ", " + text(e);
   return out;

@@ -64,12 +64,13 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
   impl->module = codegen::emit_cpu(lowered, target);
   impl->lowered_tiles = describe_tiles(lowered);
 
-  const codegen::StandaloneSource standalone = codegen::inline_device_headers(impl->module.source, impl->module.source_map);
+  const codegen::StandaloneSource standalone =
+      codegen::inline_device_headers(impl->module.source, impl->module.source_map);
   CpuFeatures features = session.cpu();
   if (target.level != features.level) features = {.level = target.level};
   const HostCompiler& compiler = session.compiler();
-  HostSource source{.text = standalone.text, .flags = compile_flags(features, compiler.kind()),
-                    .source_map = &standalone.source_map};
+  HostSource source{
+      .text = standalone.text, .flags = compile_flags(features, compiler.kind()), .source_map = &standalone.source_map};
   source.flags.push_back("-fwrapv");  // integers wrap, as the language says
   if (options.optimize != 3) source.flags.push_back(fmt::format("-O{}", options.optimize));
   impl->loaded = compile_and_load(source, compiler, session.cache(), {.keep_dir = session.options().keep_dir});

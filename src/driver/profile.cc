@@ -42,7 +42,8 @@ Profile profile(const std::function<void()>& function, const ProfileOptions& opt
   const auto [low, high] = std::minmax_element(result.samples_ms.begin(), result.samples_ms.end());
   result.min_ms = *low;
   result.max_ms = *high;
-  result.mean_ms = std::accumulate(result.samples_ms.begin(), result.samples_ms.end(), 0.0) / double(result.samples_ms.size());
+  result.mean_ms =
+      std::accumulate(result.samples_ms.begin(), result.samples_ms.end(), 0.0) / double(result.samples_ms.size());
   result.median_ms = result.quantile_ms(0.5);
   result.p10_ms = result.quantile_ms(0.1);
   result.p90_ms = result.quantile_ms(0.9);

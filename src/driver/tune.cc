@@ -23,7 +23,9 @@ constexpr int64_t kMaxEdge = 256, kEdgeStep = 16, kMinEdge = 32;
 
 CpuLimits cpu_limits() {
   const CpuFeatures& cpu = Session::get().cpu();
-  return {.vector_bytes = CpuTarget{.level = cpu.level}.vector_bytes(), .l1d_bytes = cpu.l1d_bytes, .l2_bytes = cpu.l2_bytes};
+  return {.vector_bytes = CpuTarget{.level = cpu.level}.vector_bytes(),
+          .l1d_bytes = cpu.l1d_bytes,
+          .l2_bytes = cpu.l2_bytes};
 }
 
 GemmTile suggest_gemm_tile(int64_t m, int64_t n, int64_t k, DType dtype, int num_threads, const CpuLimits& limits) {
@@ -40,7 +42,8 @@ GemmTile suggest_gemm_tile(int64_t m, int64_t n, int64_t k, DType dtype, int num
       const int64_t bm = ceil_div(m, gm), bn = ceil_div(ceil_div(n, gn), lanes) * lanes;
       const double rounds = double(ceil_div(ceil_div(m, bm) * ceil_div(n, bn), num_threads));
       const double vectors = double(bm) * double(bn / lanes);
-      const double cost = rounds * (vectors * double(k) + kCopyCost * double(k) * double(bm + bn) + kStoreCost * vectors + kBlockCost);
+      const double cost =
+          rounds * (vectors * double(k) + kCopyCost * double(k) * double(bm + bn) + kStoreCost * vectors + kBlockCost);
       // A small gain is no reason to take smaller tiles.
       if (cost >= best_cost * 0.999) continue;
       best_cost = cost;

@@ -97,7 +97,8 @@ std::optional<Range> RangeFinder::of(const LinearForm& form) {
   for (const LinearTerm& t : form.terms) {
     const Range x = of(t.term);
     Wide p = 0, q = 0;
-    if (__builtin_mul_overflow(x.lo, Wide(t.coefficient), &p) || __builtin_mul_overflow(x.hi, Wide(t.coefficient), &q)) {
+    if (__builtin_mul_overflow(x.lo, Wide(t.coefficient), &p) ||
+        __builtin_mul_overflow(x.hi, Wide(t.coefficient), &q)) {
       return std::nullopt;
     }
     if (__builtin_add_overflow(sum.lo, std::min(p, q), &sum.lo)) return std::nullopt;

@@ -14,13 +14,14 @@ namespace tilewright::ir {
 
 namespace {
 
-constexpr std::array<std::string_view, kNumMathFns> kMathNames = {"abs", "exp", "exp2", "log", "log2",
-                                                                  "sqrt", "rsqrt", "sin", "cos", "tanh",
-                                                                  "erf", "sigmoid", "floor", "ceil", "round"};
+constexpr std::array<std::string_view, kNumMathFns> kMathNames = {"abs",  "exp",     "exp2",  "log",  "log2",
+                                                                  "sqrt", "rsqrt",   "sin",   "cos",  "tanh",
+                                                                  "erf",  "sigmoid", "floor", "ceil", "round"};
 
 constexpr std::array<std::string_view, 27> kKindNames = {
-    "int_imm", "float_imm", "var", "load", "add", "sub", "mul", "div", "floordiv", "floormod", "min", "max", "eq",
-    "ne", "lt", "le", "and", "or", "not", "bit_and", "bit_or", "bit_xor", "shl", "shr", "select", "cast", "call"};
+    "int_imm",  "float_imm", "var",    "load",    "add", "sub", "mul",    "div",  "floordiv",
+    "floormod", "min",       "max",    "eq",      "ne",  "lt",  "le",     "and",  "or",
+    "not",      "bit_and",   "bit_or", "bit_xor", "shl", "shr", "select", "cast", "call"};
 
 uint64_t mix(uint64_t h, uint64_t v) {
   h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
@@ -41,14 +42,14 @@ bool is_imm(const Expr& e) { return e.is(ExprKind::int_imm) || e.is(ExprKind::fl
 void check_operand_dtypes(ExprKind kind, const Expr& a, const Expr& b, const Loc& loc) {
   const DType t = a.dtype();
   if (t != b.dtype()) {
-    throw internal_error(loc, "{}: operands have dtypes {} and {}", to_string(kind), to_string(t), to_string(b.dtype()));
+    throw internal_error(loc, "{}: operands have dtypes {} and {}", to_string(kind), to_string(t),
+                         to_string(b.dtype()));
   }
   const bool wants_float = kind == ExprKind::div;
   const bool wants_bool = kind == ExprKind::logical_and || kind == ExprKind::logical_or;
-  const bool wants_int = kind == ExprKind::floordiv || kind == ExprKind::floormod ||
-                         (kind >= ExprKind::bit_and && kind <= ExprKind::shr);
-  const bool bool_ok = wants_bool || is_comparison(kind) ||
-                       (kind >= ExprKind::bit_and && kind <= ExprKind::bit_xor);
+  const bool wants_int =
+      kind == ExprKind::floordiv || kind == ExprKind::floormod || (kind >= ExprKind::bit_and && kind <= ExprKind::shr);
+  const bool bool_ok = wants_bool || is_comparison(kind) || (kind >= ExprKind::bit_and && kind <= ExprKind::bit_xor);
   if ((wants_float && !is_float(t)) || (wants_bool && !is_boolean(t)) ||
       (wants_int && !is_integer(t) && !(bool_ok && is_boolean(t))) || (is_boolean(t) && !bool_ok)) {
     throw invalid_kernel(loc, "{} is not defined on {}", to_string(kind), to_string(t))
@@ -135,8 +136,7 @@ bool equal(const Expr& a, const Expr& b) {
 }
 
 bool equal(std::span<const Expr> a, std::span<const Expr> b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](const Expr& x, const Expr& y) { return equal(x, y); });
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Expr& x, const Expr& y) { return equal(x, y); });
 }
 
 bool is_comparison(ExprKind kind) { return kind >= ExprKind::eq && kind <= ExprKind::le; }
@@ -236,7 +236,12 @@ int64_t eval_int_binary(ExprKind kind, DType dtype, int64_t a, int64_t b) {
 }
 
 Expr int_imm(int64_t value, DType dtype, Loc loc) {
-  return make({.kind = ExprKind::int_imm, .dtype = dtype, .i = wrap_to(dtype, value), .name = {}, .args = {}, .loc = std::move(loc)});
+  return make({.kind = ExprKind::int_imm,
+               .dtype = dtype,
+               .i = wrap_to(dtype, value),
+               .name = {},
+               .args = {},
+               .loc = std::move(loc)});
 }
 
 Expr bool_imm(bool value, Loc loc) { return int_imm(value, DType::boolean, std::move(loc)); }
@@ -244,7 +249,12 @@ Expr bool_imm(bool value, Loc loc) { return int_imm(value, DType::boolean, std::
 Expr float_imm(double value, DType dtype, Loc loc) {
   // One NaN, so that equal expressions have equal bits on every host.
   if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
-  return make({.kind = ExprKind::float_imm, .dtype = dtype, .f = round_to(dtype, value), .name = {}, .args = {}, .loc = std::move(loc)});
+  return make({.kind = ExprKind::float_imm,
+               .dtype = dtype,
+               .f = round_to(dtype, value),
+               .name = {},
+               .args = {},
+               .loc = std::move(loc)});
 }
 
 Expr imm(double value, DType dtype, Loc loc) {
@@ -253,14 +263,21 @@ Expr imm(double value, DType dtype, Loc loc) {
 }
 
 Expr var(VarId id, std::string name, DType dtype, Loc loc) {
-  return make({.kind = ExprKind::var, .dtype = dtype, .i = id, .name = std::move(name), .args = {}, .loc = std::move(loc)});
+  return make(
+      {.kind = ExprKind::var, .dtype = dtype, .i = id, .name = std::move(name), .args = {}, .loc = std::move(loc)});
 }
 
 Expr load(TileId tile, std::string name, DType dtype, std::vector<Expr> indices, Loc loc) {
   for (const Expr& index : indices) {
-    if (index.dtype() != kIndex) throw internal_error(loc, "an index of {} has dtype {}", name, to_string(index.dtype()));
+    if (index.dtype() != kIndex)
+      throw internal_error(loc, "an index of {} has dtype {}", name, to_string(index.dtype()));
   }
-  return make({.kind = ExprKind::load, .dtype = dtype, .i = tile, .name = std::move(name), .args = std::move(indices), .loc = std::move(loc)});
+  return make({.kind = ExprKind::load,
+               .dtype = dtype,
+               .i = tile,
+               .name = std::move(name),
+               .args = std::move(indices),
+               .loc = std::move(loc)});
 }
 
 Expr binary(ExprKind kind, Expr a, Expr b, Loc loc) {
@@ -286,7 +303,11 @@ Expr logical_not(Expr a, Loc loc) {
   }
   if (a.as_int()) return bool_imm(!*a.as_int(), std::move(loc));
   if (a.is(ExprKind::logical_not)) return a.arg(0);
-  return make({.kind = ExprKind::logical_not, .dtype = DType::boolean, .name = {}, .args = {std::move(a)}, .loc = std::move(loc)});
+  return make({.kind = ExprKind::logical_not,
+               .dtype = DType::boolean,
+               .name = {},
+               .args = {std::move(a)},
+               .loc = std::move(loc)});
 }
 
 Expr select(Expr condition, Expr then, Expr otherwise, Loc loc) {
@@ -295,13 +316,17 @@ Expr select(Expr condition, Expr then, Expr otherwise, Loc loc) {
         .hint("compare with 0 to get a condition");
   }
   if (then.dtype() != otherwise.dtype()) {
-    throw internal_error(loc, "select: branches have dtypes {} and {}", to_string(then.dtype()), to_string(otherwise.dtype()));
+    throw internal_error(loc, "select: branches have dtypes {} and {}", to_string(then.dtype()),
+                         to_string(otherwise.dtype()));
   }
   if (condition.as_int()) return *condition.as_int() ? then : otherwise;
   if (equal(then, otherwise)) return then;
   const DType dtype = then.dtype();
-  return make({.kind = ExprKind::select, .dtype = dtype, .name = {},
-               .args = {std::move(condition), std::move(then), std::move(otherwise)}, .loc = std::move(loc)});
+  return make({.kind = ExprKind::select,
+               .dtype = dtype,
+               .name = {},
+               .args = {std::move(condition), std::move(then), std::move(otherwise)},
+               .loc = std::move(loc)});
 }
 
 Expr cast(Expr value, DType dtype, Loc loc) {
@@ -326,7 +351,12 @@ Expr call(MathFn fn, Expr value, Loc loc) {
     throw invalid_kernel(loc, "{} is not defined on {}", to_string(fn), to_string(t))
         .hint("cast the operand to a float dtype with T::cast");
   }
-  return make({.kind = ExprKind::call, .dtype = t, .i = int64_t(fn), .name = {}, .args = {std::move(value)}, .loc = std::move(loc)});
+  return make({.kind = ExprKind::call,
+               .dtype = t,
+               .i = int64_t(fn),
+               .name = {},
+               .args = {std::move(value)},
+               .loc = std::move(loc)});
 }
 
 DType promote(DType a, DType b) {

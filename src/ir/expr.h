@@ -29,24 +29,53 @@
 namespace tilewright::ir {
 
 enum class ExprKind : uint8_t {
-  int_imm,      // value.i; dtype integer or bool
-  float_imm,    // value.f, already rounded to dtype
-  var,          // value.i is the id, unique in the program; name is for people
-  load,         // value.i is the tile id; args are the element's coordinates; name is the tile's
-  add, sub, mul,
-  div,          // floats only
-  floordiv, floormod,  // integers only
-  min, max,
-  eq, ne, lt, le,      // bool; operands of one dtype (gt and ge are lt and le with operands exchanged)
-  logical_and, logical_or, logical_not,  // bool
-  bit_and, bit_or, bit_xor, shl, shr,    // integers
-  select,       // args = {condition, then, otherwise}
-  cast,         // to dtype
-  call,         // value.i is a MathFn
+  int_imm,    // value.i; dtype integer or bool
+  float_imm,  // value.f, already rounded to dtype
+  var,        // value.i is the id, unique in the program; name is for people
+  load,       // value.i is the tile id; args are the element's coordinates; name is the tile's
+  add,
+  sub,
+  mul,
+  div,  // floats only
+  floordiv,
+  floormod,  // integers only
+  min,
+  max,
+  eq,
+  ne,
+  lt,
+  le,  // bool; operands of one dtype (gt and ge are lt and le with operands exchanged)
+  logical_and,
+  logical_or,
+  logical_not,  // bool
+  bit_and,
+  bit_or,
+  bit_xor,
+  shl,
+  shr,     // integers
+  select,  // args = {condition, then, otherwise}
+  cast,    // to dtype
+  call,    // value.i is a MathFn
 };
 
 // Elementary functions: correctly rounded in the interpreter; a backend stays within the error of docs/language.md.
-enum class MathFn : uint8_t { abs, exp, exp2, log, log2, sqrt, rsqrt, sin, cos, tanh, erf, sigmoid, floor, ceil, round };
+enum class MathFn : uint8_t {
+  abs,
+  exp,
+  exp2,
+  log,
+  log2,
+  sqrt,
+  rsqrt,
+  sin,
+  cos,
+  tanh,
+  erf,
+  sigmoid,
+  floor,
+  ceil,
+  round
+};
 inline constexpr int kNumMathFns = 15;
 std::string_view to_string(MathFn fn);
 std::optional<MathFn> math_fn_from_string(std::string_view name);

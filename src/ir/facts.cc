@@ -164,8 +164,10 @@ void Facts::assume_comparison(const Expr& condition) {
 
 void Facts::assume_different(const Expr& a, const Expr& b) {
   const Expr less = binary(ExprKind::lt, a, b), greater = binary(ExprKind::lt, b, a);
-  if (prove(binary(ExprKind::le, a, b), *this)) assume_comparison(less);
-  else if (prove(binary(ExprKind::le, b, a), *this)) assume_comparison(greater);
+  if (prove(binary(ExprKind::le, a, b), *this))
+    assume_comparison(less);
+  else if (prove(binary(ExprKind::le, b, a), *this))
+    assume_comparison(greater);
 }
 
 void Facts::assume_residue(const Expr& x, int64_t modulus, int64_t residue) {
@@ -173,8 +175,10 @@ void Facts::assume_residue(const Expr& x, int64_t modulus, int64_t residue) {
   if (entry.modulus % modulus == 0) return;
   const Wide both = Wide(entry.modulus) / std::gcd(entry.modulus, modulus) * modulus;
   // Two congruences: keep the sharper one, unless one number says both.
-  if (entry.modulus > 1 && entry.residue == 0 && residue == 0 && both <= kMax) entry.modulus = int64_t(both);
-  else if (modulus > entry.modulus) entry.modulus = modulus, entry.residue = residue;
+  if (entry.modulus > 1 && entry.residue == 0 && residue == 0 && both <= kMax)
+    entry.modulus = int64_t(both);
+  else if (modulus > entry.modulus)
+    entry.modulus = modulus, entry.residue = residue;
   terms_.push_back(std::move(entry));
   sharpen(x, {});
 }
@@ -188,8 +192,10 @@ void Facts::assume_nonnegative(const LinearForm& form) {
   const Wide k = form.constant;
   const Wide end = c > 0 ? -floor_quotient(k, c) : floor_quotient(k, -Wide(c));
   if (end < kMin || end > kMax) return;
-  if (c > 0) sharpen(term, {.lo = int64_t(end), .hi = {}});
-  else sharpen(term, {.lo = {}, .hi = int64_t(end)});
+  if (c > 0)
+    sharpen(term, {.lo = int64_t(end), .hi = {}});
+  else
+    sharpen(term, {.lo = {}, .hi = int64_t(end)});
   if (term.is(ExprKind::floordiv)) assume_dividend(term, c > 0, int64_t(end));
 }
 

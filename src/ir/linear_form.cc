@@ -83,8 +83,8 @@ LinearForm operator-(const LinearForm& a, const LinearForm& b) {
 LinearForm single(const Expr& term) { return {.terms = {{.term = term, .coefficient = 1}}, .constant = 0}; }
 
 Expr to_expr(const LinearForm& form, DType dtype) {
-  const bool all_negative = std::none_of(form.terms.begin(), form.terms.end(),
-                                         [](const LinearTerm& t) { return t.coefficient > 0; });
+  const bool all_negative =
+      std::none_of(form.terms.begin(), form.terms.end(), [](const LinearTerm& t) { return t.coefficient > 0; });
   // k - x, not x * -1 + k.
   const bool leads_with_constant = all_negative && form.constant != 0;
   Expr sum = leads_with_constant ? int_imm(form.constant, dtype) : Expr();
@@ -104,8 +104,10 @@ Expr to_expr(const LinearForm& form, DType dtype) {
 std::optional<int64_t> coefficient_of(const Expr& e, const Expr& var) {
   int64_t coefficient = 0;
   for (const LinearTerm& t : linear_form(e).terms) {
-    if (t.term.is(ExprKind::var) && t.term.var_id() == var.var_id()) coefficient = t.coefficient;
-    else if (mentions(t.term, var.var_id())) return std::nullopt;
+    if (t.term.is(ExprKind::var) && t.term.var_id() == var.var_id())
+      coefficient = t.coefficient;
+    else if (mentions(t.term, var.var_id()))
+      return std::nullopt;
   }
   return coefficient;
 }
@@ -248,7 +250,8 @@ class CongruenceFinder {
     if (__builtin_mul_overflow(da, db, &d)) return {};
     const DType t = e.dtype();
     const Range x = range(e.arg(0), facts_), y = range(e.arg(1), facts_), all = range_of(t);
-    const Wide most = std::max({x.hi, -x.lo, Wide(1)}), limit = std::min(all.hi, Wide(std::numeric_limits<int64_t>::max()));
+    const Wide most = std::max({x.hi, -x.lo, Wide(1)}),
+               limit = std::min(all.hi, Wide(std::numeric_limits<int64_t>::max()));
     const bool exact = std::max(y.hi, -y.lo) <= limit / most && (all.lo < 0 || (x.lo >= 0 && y.lo >= 0));
     return exact ? reduced(d, 0) : wrapped(reduced(d, 0), t);
   }

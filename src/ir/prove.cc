@@ -81,7 +81,8 @@ bool Prover::with_remainder(const LinearForm& form, size_t index, int depth) {
   if (!c) return false;
   const Expr& x = t.term.arg(0);
   const LinearForm dividend = exact_form(x, facts_);
-  if (t.coefficient < 0 && range(x, facts_).lo >= 0 && with(form, index, 1, dividend, t.coefficient, depth)) return true;
+  if (t.coefficient < 0 && range(x, facts_).lo >= 0 && with(form, index, 1, dividend, t.coefficient, depth))
+    return true;
   const Expr quotient = binary(ExprKind::floordiv, x, t.term.arg(1));
   const std::optional<LinearForm> exact = combine(dividend, 1, exact_form(quotient, facts_), -*c);
   return exact && with(form, index, 1, *exact, t.coefficient, depth);

@@ -37,7 +37,8 @@ Range mul(const Range& a, const Range& b, DType t) {
 
 // For divisors of one sign the quotient is monotone in each operand, so that the corners bound it.
 Range divide_corners(const Range& a, const Range& b) {
-  return hull({floordiv_wide(a.lo, b.lo), floordiv_wide(a.lo, b.hi), floordiv_wide(a.hi, b.lo), floordiv_wide(a.hi, b.hi)});
+  return hull(
+      {floordiv_wide(a.lo, b.lo), floordiv_wide(a.lo, b.hi), floordiv_wide(a.hi, b.lo), floordiv_wide(a.hi, b.hi)});
 }
 
 Range divide(const Range& a, const Range& b, DType t) {
@@ -92,8 +93,10 @@ Range shift(ExprKind kind, const Range& a, const Range& b, DType t) {
   }
   const Wide first = std::max<Wide>(b.lo, 0), final = std::min(b.hi, last);
   if (first <= final) {
-    if (left) out.add(mul(a, {Wide(1) << first, Wide(1) << final}, t));
-    else out.add(divide_corners(a, {Wide(1) << first, Wide(1) << final}));
+    if (left)
+      out.add(mul(a, {Wide(1) << first, Wide(1) << final}, t));
+    else
+      out.add(divide_corners(a, {Wide(1) << first, Wide(1) << final}));
   }
   return *out.range;
 }

@@ -131,9 +131,9 @@ struct Unchanged {
 }  // namespace
 
 Stmt Rewriter::rewrite_parts(const Stmt& stmt) {
-  StmtNode rebuilt{.value = std::visit([&](const auto& s) -> decltype(StmtNode::value) { return Rebuild{*this}(s); },
-                                       stmt->value),
-                   .loc = stmt->loc};
+  StmtNode rebuilt{
+      .value = std::visit([&](const auto& s) -> decltype(StmtNode::value) { return Rebuild{*this}(s); }, stmt->value),
+      .loc = stmt->loc};
   if (std::visit(Unchanged(), stmt->value, rebuilt.value)) return stmt;
   return std::make_shared<const StmtNode>(std::move(rebuilt));
 }

@@ -60,8 +60,8 @@ Expr simplify_quotient(const Expr& e, int64_t c, const Facts& facts) {
   // (x / a) / b is x / (a b) over mathematical integers, and no quotient by a positive constant wraps.
   if (x.is(ExprKind::floordiv) && positive_constant(x.arg(1))) {
     int64_t product = 0;
-    const bool fits = !__builtin_mul_overflow(c, *positive_constant(x.arg(1)), &product) &&
-                      Wide(product) <= range_of(e.dtype()).hi;
+    const bool fits =
+        !__builtin_mul_overflow(c, *positive_constant(x.arg(1)), &product) && Wide(product) <= range_of(e.dtype()).hi;
     if (fits) return binary(ExprKind::floordiv, x.arg(0), imm_like(product, e), e.loc());
   }
   const LinearForm dividend = linear_form(x);

@@ -23,8 +23,10 @@ std::optional<Sides> split_sides(const LinearForm& difference) {
   Sides out;
   for (const LinearTerm& t : difference.terms) {
     if (t.coefficient == kMin) return std::nullopt;
-    if (t.coefficient > 0) out.right.terms.push_back(t);
-    else out.left.terms.push_back({.term = t.term, .coefficient = -t.coefficient});
+    if (t.coefficient > 0)
+      out.right.terms.push_back(t);
+    else
+      out.left.terms.push_back({.term = t.term, .coefficient = -t.coefficient});
   }
   if (difference.constant == kMin) return std::nullopt;
   const bool on_right = out.right.terms.empty() || (difference.constant > 0 && !out.left.terms.empty());
@@ -98,7 +100,7 @@ bool is_widening(DType from, DType to) {
 // x & (2^n - 1) when x is within the mask.
 bool mask_keeps(const Expr& x, const Expr& mask, const Facts& facts) {
   const std::optional<int64_t> m = mask.as_int();
-  return m && *m >= 0 && (*m & (*m + 1)) == 0 && range(x, facts).within(0, *m);
+  return m && *m >= 0 && (uint64_t(*m) & (uint64_t(*m) + 1)) == 0 && range(x, facts).within(0, *m);
 }
 
 }  // namespace

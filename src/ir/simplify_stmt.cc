@@ -135,8 +135,10 @@ void Simplifier::rewrite_if(const IfStmt& branch, const Loc& loc, Block& out) {
                  .then = rewrite_where(branch.then, condition),
                  .otherwise = rewrite_where(branch.otherwise, negation(condition))};
   if (rebuilt.then.empty() && rebuilt.otherwise.empty()) return;
-  if (ends_in_jump(rebuilt.then)) facts_.assume(negation(condition));
-  else if (ends_in_jump(rebuilt.otherwise)) facts_.assume(condition);
+  if (ends_in_jump(rebuilt.then))
+    facts_.assume(negation(condition));
+  else if (ends_in_jump(rebuilt.otherwise))
+    facts_.assume(condition);
   if (rebuilt.then.empty()) {
     rebuilt = {.condition = negation(condition), .then = std::move(rebuilt.otherwise), .otherwise = {}};
   }
@@ -204,8 +206,10 @@ void Simplifier::rewrite_loop(const ForStmt& loop, const Loc& loc, Block& out) {
     rebuilt.dims.push_back(*single);
   }
   rebuilt.body.insert(rebuilt.body.begin(), names.begin(), names.end());
-  if (inlined) out.insert(out.end(), rebuilt.body.begin(), rebuilt.body.end());
-  else out.push_back(make_stmt(std::move(rebuilt), loc));
+  if (inlined)
+    out.insert(out.end(), rebuilt.body.begin(), rebuilt.body.end());
+  else
+    out.push_back(make_stmt(std::move(rebuilt), loc));
 }
 
 }  // namespace

@@ -22,13 +22,13 @@ struct Tile {
   std::string name;
   Space space = Space::shared;
   DType dtype = DType::f32;
-  std::vector<Expr> shape;   // on chip: non-negative constants
-  int tensor = -1;           // global: row of Program::tensors
-  double safe_value = 0;     // what an out-of-bounds read of a global tile yields
+  std::vector<Expr> shape;               // on chip: non-negative constants
+  int tensor = -1;                       // global: row of Program::tensors
+  double safe_value = 0;                 // what an out-of-bounds read of a global tile yields
   std::optional<layout::Layout> layout;  // on chip; filled by passes (elements, not bytes)
   int stages = 1;
-  bool unchecked = false;    // every access through this row is proved to be in bounds
-  std::string origin;        // the op that made this tile; empty for the author's own
+  bool unchecked = false;  // every access through this row is proved to be in bounds
+  std::string origin;      // the op that made this tile; empty for the author's own
   Loc loc;
 
   int rank() const { return int(shape.size()); }

@@ -35,8 +35,12 @@ int Builder::add_tensor(ir::Tensor tensor, double safe_value) {
 
 int Builder::add_workspace(std::vector<Expr> shape, DType dtype, Loc loc) {
   std::string name = fmt::format("workspace_{}", program_.tensors.size());
-  return add_tensor({.name = std::move(name), .dtype = dtype, .shape = std::move(shape), .strides = {},
-                     .kind = ir::TensorKind::workspace, .loc = std::move(loc)},
+  return add_tensor({.name = std::move(name),
+                     .dtype = dtype,
+                     .shape = std::move(shape),
+                     .strides = {},
+                     .kind = ir::TensorKind::workspace,
+                     .loc = std::move(loc)},
                     0);
 }
 
@@ -67,8 +71,13 @@ int Builder::add_tile(ir::Space space, std::string name, std::vector<Expr> shape
         .hint("on-chip tiles have constant extents; only tensors may have dynamic ones");
   }
   const auto id = ir::TileId(kernel_.tiles.size());
-  kernel_.tiles.push_back({.name = std::move(name), .space = space, .dtype = dtype, .shape = std::move(shape),
-                           .layout = std::nullopt, .origin = {}, .loc = std::move(loc)});
+  kernel_.tiles.push_back({.name = std::move(name),
+                           .space = space,
+                           .dtype = dtype,
+                           .shape = std::move(shape),
+                           .layout = std::nullopt,
+                           .origin = {},
+                           .loc = std::move(loc)});
   handles_.push_back({.kernel = kernel_count_, .tile = id});
   return int(handles_.size()) - 1;
 }
@@ -163,8 +172,8 @@ void Builder::open_else(Loc loc) {
   if (branch == nullptr || !branch->otherwise.empty()) {
     throw invalid_kernel(loc, "else_ does not follow its if_").hint("write T::if_(c, [&] {...}).else_([&] {...})");
   }
-  Frame next{.kind = FrameKind::if_else, .condition = branch->condition, .then = branch->then,
-             .loc = frame.stmts.back()->loc};
+  Frame next{
+      .kind = FrameKind::if_else, .condition = branch->condition, .then = branch->then, .loc = frame.stmts.back()->loc};
   frame.stmts.pop_back();
   frames_.push_back(std::move(next));
 }
@@ -224,9 +233,15 @@ ir::TileId Builder::tile_id(int handle, const Loc& loc) {
   const ir::Tensor& tensor = program_.tensors[size_t(h.tensor)];
   h.kernel = kernel_count_;
   h.tile = ir::TileId(kernel_.tiles.size());
-  kernel_.tiles.push_back({.name = tensor.name, .space = ir::Space::global, .dtype = tensor.dtype,
-                           .shape = tensor.shape, .tensor = h.tensor, .safe_value = h.safe_value,
-                           .layout = std::nullopt, .origin = {}, .loc = tensor.loc});
+  kernel_.tiles.push_back({.name = tensor.name,
+                           .space = ir::Space::global,
+                           .dtype = tensor.dtype,
+                           .shape = tensor.shape,
+                           .tensor = h.tensor,
+                           .safe_value = h.safe_value,
+                           .layout = std::nullopt,
+                           .origin = {},
+                           .loc = tensor.loc});
   return h.tile;
 }
 

@@ -29,7 +29,8 @@ class Builder {
 
   int open_loop(ir::LoopKind kind, std::vector<ir::LoopDim> dims, ir::Attrs attrs, Loc loc);
   void close_loop(int depth);
-  // The loop's body was left by a C++ jump: remembers the error for `finish`, or nothing when an exception is on its way.
+  // The loop's body was left by a C++ jump: remembers the error for `finish`, or nothing when an exception is on its
+  // way.
   void abandon_loop(int depth, bool unwinding);
   const ir::Expr& loop_var(int depth, int dim) const;
   void open_if(ir::Expr condition, Loc loc);
@@ -65,8 +66,8 @@ class Builder {
     Loc loc = {};
   };
   struct Handle {
-    int tensor = -1;             // row of program_.tensors
-    int kernel = -1;             // number of the kernel that owns the tile
+    int tensor = -1;  // row of program_.tensors
+    int kernel = -1;  // number of the kernel that owns the tile
     ir::TileId tile = -1;
     double safe_value = 0;
     std::string name = {};

@@ -154,7 +154,8 @@ Expr if_then_else(const Expr& condition, const Expr& then, const Expr& otherwise
   const bool literals = then.is_literal() && otherwise.is_literal();
   const DType wide = common_dtype(then, otherwise);
   const DType dtype = literals && is_float(wide) ? DType::f32 : wide;
-  return from_ir(ir::select(to_condition(condition, loc), to_dtype(then, dtype, loc), to_dtype(otherwise, dtype, loc), loc));
+  return from_ir(
+      ir::select(to_condition(condition, loc), to_dtype(then, dtype, loc), to_dtype(otherwise, dtype, loc), loc));
 }
 
 Expr cast(const Expr& value, DType dtype) {

@@ -44,18 +44,14 @@ ops::Operand to_operand(const Operand& operand) {
   const std::vector<ir::Expr>& shape = b.shape_of(operand.tile);
   for (size_t d = 0; d < operand.subscripts.size(); ++d) {
     const Subscript& s = operand.subscripts[d];
-    ir::Expr begin = to_index(s.begin, "an index", loc);
+    const ir::Expr begin = to_index(s.begin, "an index", loc);
+    ops::Subscript subscript{.begin = begin, .extent = {}};
+    if (s.kind == Subscript::Kind::range)
+      subscript.extent = difference(to_index(s.end, "the end of a slice", loc), begin);
+    if (s.kind == Subscript::Kind::whole) subscript.extent = d < shape.size() ? shape[d] : ir::int_imm(1);
     // Read once: the operation may write what the index reads.
-    if (ir::reads_tile(begin)) begin = b.let(begin, loc);
-    switch (s.kind) {
-      case Subscript::Kind::index: out.subscripts.push_back({.begin = begin, .extent = {}}); break;
-      case Subscript::Kind::range:
-        out.subscripts.push_back({.begin = begin, .extent = difference(to_index(s.end, "the end of a slice", loc), begin)});
-        break;
-      case Subscript::Kind::whole:
-        out.subscripts.push_back({.begin = begin, .extent = d < shape.size() ? shape[d] : ir::int_imm(1)});
-        break;
-    }
+    if (ir::reads_tile(begin)) subscript.begin = b.let(begin, loc);
+    out.subscripts.push_back(std::move(subscript));
   }
   return out;
 }
@@ -108,9 +104,7 @@ Expr Tile::shape(int dim) const {
   return extent.as_int() ? Expr(*extent.as_int()) : from_ir(extent);
 }
 
-Access::operator Expr() const {
-  return from_ir(builder().load(tile_, to_indices(subscripts_), loc_of(subscripts_)));
-}
+Access::operator Expr() const { return from_ir(builder().load(tile_, to_indices(subscripts_), loc_of(subscripts_))); }
 
 void Access::operator=(const Expr& value) const {
   const Loc loc = loc_of(subscripts_);
@@ -120,8 +114,11 @@ void Access::operator=(const Expr& value) const {
 
 Tile tensor(const std::string& name, const Shape& shape, DType dtype, const TensorOptions& options, SourcePos pos) {
   const Loc loc = to_loc(pos);
-  return Tile(builder(pos).add_tensor({.name = name, .dtype = dtype, .shape = to_extents(shape.extents(), loc),
-                                       .strides = to_extents(options.strides, loc), .loc = loc},
+  return Tile(builder(pos).add_tensor({.name = name,
+                                       .dtype = dtype,
+                                       .shape = to_extents(shape.extents(), loc),
+                                       .strides = to_extents(options.strides, loc),
+                                       .loc = loc},
                                       options.safe_value));
 }
 
@@ -270,8 +267,7 @@ void gemm(const Operand& A, const Operand& B, const Operand& C, const GemmOption
 
 namespace {
 
-void reduce(ops::ReduceKind kind, const Operand& src, const Operand& dst, const ReduceOptions& options,
-            SourcePos pos) {
+void reduce(ops::ReduceKind kind, const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
   const ops::Operand from = to_operand(src), to = to_operand(dst);
   Builder& b = builder(pos);
   b.append(ops::make_reduce(kind, from, to, options.dim, options.clear, b.kernel(to_loc(pos)), to_loc(pos)));

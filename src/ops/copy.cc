@@ -98,14 +98,22 @@ Block expand_fill(const OpStmt& op, ExpandContext& context, const Loc& loc) {
 }  // namespace
 
 const ir::OpDef& copy_op() {
-  static constexpr ir::OpDef kOp{.name = "copy", .num_tiles = 2, .num_scalars = 0, .verify = verify_copy,
-                                 .effects = copy_effects, .expand = expand_copy};
+  static constexpr ir::OpDef kOp{.name = "copy",
+                                 .num_tiles = 2,
+                                 .num_scalars = 0,
+                                 .verify = verify_copy,
+                                 .effects = copy_effects,
+                                 .expand = expand_copy};
   return kOp;
 }
 
 const ir::OpDef& fill_op() {
-  static constexpr ir::OpDef kOp{.name = "fill", .num_tiles = 1, .num_scalars = 1, .verify = verify_fill,
-                                 .effects = fill_effects, .expand = expand_fill};
+  static constexpr ir::OpDef kOp{.name = "fill",
+                                 .num_tiles = 1,
+                                 .num_scalars = 1,
+                                 .verify = verify_fill,
+                                 .effects = fill_effects,
+                                 .expand = expand_fill};
   return kOp;
 }
 

@@ -60,16 +60,19 @@ void check_shapes(const OpStmt& op, const GemmAttrs& attrs, const Kernel& kernel
   };
   const ir::TileId a = op.tiles[0].tile, b = op.tiles[1].tile, c = op.tiles[2].tile;
   if (shape.k != k_of_b) {
-    fail(fmt::format("gemm: K of {} is {} but K of {} is {}", kernel.tile(a).name, shape.k, kernel.tile(b).name, k_of_b),
-         a, b, "pass transpose_B if B is stored as [N, K], transpose_A if A is stored as [K, M]");
+    fail(
+        fmt::format("gemm: K of {} is {} but K of {} is {}", kernel.tile(a).name, shape.k, kernel.tile(b).name, k_of_b),
+        a, b, "pass transpose_B if B is stored as [N, K], transpose_A if A is stored as [K, M]");
   }
   if (shape.m != m_of_c) {
-    fail(fmt::format("gemm: M of {} is {} but M of {} is {}", kernel.tile(a).name, shape.m, kernel.tile(c).name, m_of_c),
-         a, c, "C has the rows of A; pass transpose_A if A is stored as [K, M]");
+    fail(
+        fmt::format("gemm: M of {} is {} but M of {} is {}", kernel.tile(a).name, shape.m, kernel.tile(c).name, m_of_c),
+        a, c, "C has the rows of A; pass transpose_A if A is stored as [K, M]");
   }
   if (shape.n != n_of_c) {
-    fail(fmt::format("gemm: N of {} is {} but N of {} is {}", kernel.tile(b).name, shape.n, kernel.tile(c).name, n_of_c),
-         b, c, "C has the columns of B; pass transpose_B if B is stored as [N, K]");
+    fail(
+        fmt::format("gemm: N of {} is {} but N of {} is {}", kernel.tile(b).name, shape.n, kernel.tile(c).name, n_of_c),
+        b, c, "C has the columns of B; pass transpose_B if B is stored as [N, K]");
   }
 }
 
@@ -103,9 +106,9 @@ void verify_gemm(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
         .hint("copy it into a shared or fragment tile first");
   }
   if (op.tiles[2].tile == op.tiles[0].tile || op.tiles[2].tile == op.tiles[1].tile) {
-    throw with_declarations(invalid_kernel(loc, "gemm: the accumulator {} is also an operand",
-                                           kernel.tile(op.tiles[2].tile).name),
-                            kernel, {op.tiles[2].tile})
+    throw with_declarations(
+        invalid_kernel(loc, "gemm: the accumulator {} is also an operand", kernel.tile(op.tiles[2].tile).name), kernel,
+        {op.tiles[2].tile})
         .hint("accumulate into a tile of its own");
   }
   check_dtypes(op, kernel, loc);
@@ -185,8 +188,12 @@ GemmShape gemm_shape(const OpStmt& op) {
 }
 
 const ir::OpDef& gemm_op() {
-  static constexpr ir::OpDef kOp{.name = "gemm", .num_tiles = 3, .num_scalars = 1, .verify = verify_gemm,
-                                 .effects = gemm_effects, .expand = expand_gemm};
+  static constexpr ir::OpDef kOp{.name = "gemm",
+                                 .num_tiles = 3,
+                                 .num_scalars = 1,
+                                 .verify = verify_gemm,
+                                 .effects = gemm_effects,
+                                 .expand = expand_gemm};
   return kOp;
 }
 

@@ -46,10 +46,9 @@ ir::Region head_region(const Operand& head, const TileRef& peer, const Kernel& k
     if (peer.region[d].extent.is_int(1)) continue;
     const Tile& tile = kernel.tile(head.tile);
     const Tile& other = kernel.tile(peer.tile);
-    throw with_declarations(
-        invalid_kernel(head.loc, "{}: {} has {} dimensions, too few for the {} of {}", op, tile.name, rank,
-                       peer_rank, other.name),
-        kernel, {head.tile, peer.tile});
+    throw with_declarations(invalid_kernel(head.loc, "{}: {} has {} dimensions, too few for the {} of {}", op,
+                                           tile.name, rank, peer_rank, other.name),
+                            kernel, {head.tile, peer.tile});
   }
   for (size_t d = 0; d < rank; ++d) {
     const bool has_peer = d + peer_rank >= rank;

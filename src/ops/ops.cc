@@ -10,9 +10,8 @@
 namespace tilewright::ops {
 
 std::span<const ir::OpDef* const> all_ops() {
-  static const std::array<const ir::OpDef*, 6> kOps = {&copy_op(), &fill_op(), &gemm_op(),
-                                                       &reduce_op(ReduceKind::sum), &reduce_op(ReduceKind::max),
-                                                       &use_swizzle_op()};
+  static const std::array<const ir::OpDef*, 6> kOps = {
+      &copy_op(), &fill_op(), &gemm_op(), &reduce_op(ReduceKind::sum), &reduce_op(ReduceKind::max), &use_swizzle_op()};
   return kOps;
 }
 

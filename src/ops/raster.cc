@@ -36,8 +36,12 @@ ir::Block expand_to_nothing(const OpStmt&, ir::ExpandContext&, const Loc&) { ret
 }  // namespace
 
 const ir::OpDef& use_swizzle_op() {
-  static constexpr ir::OpDef kOp{.name = "use_swizzle", .num_tiles = 0, .num_scalars = 0,
-                                 .verify = verify_use_swizzle, .effects = no_effects, .expand = expand_to_nothing};
+  static constexpr ir::OpDef kOp{.name = "use_swizzle",
+                                 .num_tiles = 0,
+                                 .num_scalars = 0,
+                                 .verify = verify_use_swizzle,
+                                 .effects = no_effects,
+                                 .expand = expand_to_nothing};
   return kOp;
 }
 

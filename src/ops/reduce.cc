@@ -64,16 +64,15 @@ void verify_reduce(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
   }
   const DType from = kernel.tile(src.tile).dtype, to = kernel.tile(dst.tile).dtype;
   if (is_float(from) != is_float(to) || is_boolean(from) || is_boolean(to)) {
-    throw with_declarations(invalid_kernel(loc, "{}: {} elements cannot be reduced into {}", op.def->name,
-                                           to_string(from), to_string(to)),
-                            kernel, {src.tile, dst.tile})
+    throw with_declarations(
+        invalid_kernel(loc, "{}: {} elements cannot be reduced into {}", op.def->name, to_string(from), to_string(to)),
+        kernel, {src.tile, dst.tile})
         .hint("reduce floats into floats and integers into integers");
   }
   for (const TileRef& ref : op.tiles) {
     if (kernel.tile(ref.tile).on_chip()) continue;
-    throw with_declarations(
-        invalid_kernel(loc, "{}: {} is in global memory", op.def->name, kernel.tile(ref.tile).name), kernel,
-        {ref.tile})
+    throw with_declarations(invalid_kernel(loc, "{}: {} is in global memory", op.def->name, kernel.tile(ref.tile).name),
+                            kernel, {ref.tile})
         .hint("copy it into a fragment or shared tile first");
   }
   if (src.tile == dst.tile) {
@@ -119,7 +118,8 @@ Block expand_reduce(ReduceKind kind, const OpStmt& op, ExpandContext& context, c
   const Expr element = read(kernel, src, coordinates(src, src_dims, src_vars), dtype, loc);
   Block body;
   body.push_back(set_acc(clears(op) ? identity(kind, dtype, loc) : read(kernel, dst, at, dtype, loc)));
-  body.push_back(serial(r, src.region[size_t(dim)].extent, {set_acc(combine(load_scalar(kernel, acc, loc), element))}, loc));
+  body.push_back(
+      serial(r, src.region[size_t(dim)].extent, {set_acc(combine(load_scalar(kernel, acc, loc), element))}, loc));
   body.push_back(write(kernel, dst, at, load_scalar(kernel, acc, loc), loc));
   std::vector<Expr> extents;
   for (int d : kept) extents.push_back(src.region[size_t(d)].extent);
@@ -136,15 +136,23 @@ Block expand_max(const OpStmt& op, ExpandContext& context, const Loc& loc) {
 }  // namespace
 
 const ir::OpDef& reduce_op(ReduceKind kind) {
-  static constexpr ir::OpDef kSum{.name = "reduce_sum", .num_tiles = 2, .num_scalars = 0, .verify = verify_reduce,
-                                  .effects = reduce_effects, .expand = expand_sum};
-  static constexpr ir::OpDef kMax{.name = "reduce_max", .num_tiles = 2, .num_scalars = 0, .verify = verify_reduce,
-                                  .effects = reduce_effects, .expand = expand_max};
+  static constexpr ir::OpDef kSum{.name = "reduce_sum",
+                                  .num_tiles = 2,
+                                  .num_scalars = 0,
+                                  .verify = verify_reduce,
+                                  .effects = reduce_effects,
+                                  .expand = expand_sum};
+  static constexpr ir::OpDef kMax{.name = "reduce_max",
+                                  .num_tiles = 2,
+                                  .num_scalars = 0,
+                                  .verify = verify_reduce,
+                                  .effects = reduce_effects,
+                                  .expand = expand_max};
   return kind == ReduceKind::sum ? kSum : kMax;
 }
 
-Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, int64_t dim, bool clear,
-                 const Kernel& kernel, const Loc& loc) {
+Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, int64_t dim, bool clear, const Kernel& kernel,
+                 const Loc& loc) {
   const int64_t rank = kernel.tile(src.tile).rank();
   OpStmt op{.def = &reduce_op(kind), .tiles = {}, .scalars = {}, .attrs = {}};
   op.tiles = {resolve(src, kernel, op.def->name), resolve(dst, kernel, op.def->name)};

@@ -15,8 +15,12 @@ std::vector<ir::Access> last_is_written(const ir::OpStmt& op, const ir::Kernel&)
 }
 
 constexpr ir::OpDef atom(std::string_view name, int num_tiles, int num_scalars) {
-  return {.name = name, .num_tiles = num_tiles, .num_scalars = num_scalars, .verify = nothing_to_verify,
-          .effects = last_is_written, .expand = nullptr};
+  return {.name = name,
+          .num_tiles = num_tiles,
+          .num_scalars = num_scalars,
+          .verify = nothing_to_verify,
+          .effects = last_is_written,
+          .expand = nullptr};
 }
 
 }  // namespace

@@ -96,8 +96,8 @@ bool Guarding::assume_in_bounds(const Expr& index, const Expr& extent) {
   if (outer.in_nest || outer.reads_tile) return false;
   for (const Expr& condition : {ir::le(ir::int_imm(0), low), ir::lt(high, extent)}) {
     if (condition.is_int(1) || proves(condition)) continue;
-    const bool known = std::any_of(assumptions_->begin(), assumptions_->end(),
-                                   [&](const Expr& a) { return ir::equal(a, condition); });
+    const bool known =
+        std::any_of(assumptions_->begin(), assumptions_->end(), [&](const Expr& a) { return ir::equal(a, condition); });
     if (!known) assumptions_->push_back(condition);
   }
   return true;

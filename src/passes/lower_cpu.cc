@@ -115,7 +115,8 @@ bool CpuLowering::lower(const OpStmt& op, const Loc& loc, Block& out) {
     }
     return false;
   }
-  const bool reduces = op.def == &ops::reduce_op(ops::ReduceKind::sum) || op.def == &ops::reduce_op(ops::ReduceKind::max);
+  const bool reduces =
+      op.def == &ops::reduce_op(ops::ReduceKind::sum) || op.def == &ops::reduce_op(ops::ReduceKind::max);
   if (!reduces || lower_reduce(op, loc, out)) return reduces;
   remark("scalar_reduce", loc,
          fmt::format("{} of {} runs one element after the other, several times slower than by vectors: it is not along "
@@ -178,7 +179,8 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
 
   const std::vector<Expr> strides = global_strides(global);
   const std::vector<Expr>& shape = tile(global).shape;
-  Expr valid_rows = ir::int_imm(1), valid_cols = ir::int_imm(1), row_stride = ir::int_imm(0), col_stride = ir::int_imm(1);
+  Expr valid_rows = ir::int_imm(1), valid_cols = ir::int_imm(1), row_stride = ir::int_imm(0),
+       col_stride = ir::int_imm(1);
   Expr unit_ok;
   const int global_col = global_dims.empty() ? -1 : global_dims.back();
   const int global_row = global_dims.size() == 2 ? global_dims[0] : -1;
@@ -195,7 +197,8 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
     }
   }
   if (unit_ok) valid_rows = ir::select(unit_ok, valid_rows, ir::int_imm(0));
-  OpStmt atom{.def = in ? &cpu_copy_in() : &cpu_copy_out(), .tiles = op.tiles,
+  OpStmt atom{.def = in ? &cpu_copy_in() : &cpu_copy_out(),
+              .tiles = op.tiles,
               .scalars = {row_stride, col_stride, valid_rows, valid_cols}};
   atom.attrs = {{"rows", rows}, {"cols", cols}, {"ld", ld}};
   out.push_back(ir::make_stmt(std::move(atom), loc));
@@ -247,8 +250,14 @@ bool CpuLowering::lower_gemm(const OpStmt& op, const Loc& loc, Block& out) {
   const bool room = padded_n <= ld(c) && (attrs.transpose_B || padded_n <= ld(b));
   const bool padded = room && whole_rows(c) && (attrs.transpose_B || whole_rows(b));
   OpStmt atom{.def = &cpu_gemm(), .tiles = op.tiles};
-  atom.attrs = {{"m", shape.m}, {"n", shape.n}, {"k", shape.k}, {"lda", ld(op.tiles[0])}, {"ldb", ld(b)}, {"ldc", ld(c)},
-                {"transpose_A", int64_t(attrs.transpose_A)}, {"transpose_B", int64_t(attrs.transpose_B)},
+  atom.attrs = {{"m", shape.m},
+                {"n", shape.n},
+                {"k", shape.k},
+                {"lda", ld(op.tiles[0])},
+                {"ldb", ld(b)},
+                {"ldc", ld(c)},
+                {"transpose_A", int64_t(attrs.transpose_A)},
+                {"transpose_B", int64_t(attrs.transpose_B)},
                 {"padded", int64_t(padded)}};
   out.push_back(ir::make_stmt(std::move(atom), loc));
   if (is_half(tile(c).dtype)) {
@@ -257,7 +266,8 @@ bool CpuLowering::lower_gemm(const OpStmt& op, const Loc& loc, Block& out) {
     const int rank = tile(c).rank();
     const std::vector<Expr> at = ops::coordinates(c, {rank - 2, rank - 1}, vars);
     const Expr wide = ir::load(c.tile, tile(c).name, DType::f32, at, loc);
-    Block round = {ir::make_stmt(ir::StoreStmt{.tile = c.tile, .indices = at, .value = ir::cast(wide, tile(c).dtype, loc)}, loc)};
+    Block round = {
+        ir::make_stmt(ir::StoreStmt{.tile = c.tile, .indices = at, .value = ir::cast(wide, tile(c).dtype, loc)}, loc)};
     round = ops::nest(context_.kernel, c, vars, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, round, loc);
     out.insert(out.end(), round.begin(), round.end());
   }

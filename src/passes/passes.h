@@ -19,9 +19,9 @@ ir::Program plan_cpu_tiles(ir::Program program);
 // for each gemm that is expanded.
 ir::Program lower_cpu(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks);
 
-// Requires lowered statements. Establishes that each access either goes through an unchecked tile row (proved in bounds)
-// or must be checked where it runs. A parallel nest whose accesses are in bounds under a condition that does not depend
-// on the nest is duplicated: unchecked where the condition holds, checked elsewhere.
+// Requires lowered statements. Establishes that each access either goes through an unchecked tile row (proved in
+// bounds) or must be checked where it runs. A parallel nest whose accesses are in bounds under a condition that does
+// not depend on the nest is duplicated: unchecked where the condition holds, checked elsewhere.
 ir::Program guard_accesses(const ir::Program& program);
 
 // Requires guarded accesses (it hides the ranges of block indices behind lets). Removes use_swizzle's effect from the

@@ -166,9 +166,9 @@ bool operator<(const timespec& a, const timespec& b) {
 
 struct Cache::State {
   CacheOptions options;
-  fs::path dir;       // of this format; empty: nothing is read or stored
-  fs::path tmp_dir;   // in it
-  OwnedFd dir_fd;     // entries are opened relative to it, so that exchanging the path later changes nothing
+  fs::path dir;      // of this format; empty: nothing is read or stored
+  fs::path tmp_dir;  // in it
+  OwnedFd dir_fd;    // entries are opened relative to it, so that exchanging the path later changes nothing
   OwnedFd tmp_fd;
   std::atomic<bool> maintained{false};
   std::mutex mutex;
@@ -201,8 +201,10 @@ void Cache::State::open_folder() {
   const fs::path wanted = options.dir ? *options.dir : *options.default_dir;
   OpenedFolder root = open_private_folder(wanted);
   OpenedFolder opened;
-  if (root.unsafe.empty() && root.unusable.empty()) opened = open_private_folder(root.path / kFormatFolder);
-  else opened = std::move(root);
+  if (root.unsafe.empty() && root.unusable.empty())
+    opened = open_private_folder(root.path / kFormatFolder);
+  else
+    opened = std::move(root);
   if (!opened.unsafe.empty() && options.dir) {
     throw toolchain_error("the cache folder {} is not private: {}", wanted.string(), opened.unsafe)
         .hint("TILEWRIGHT_CACHE_DIR names a folder of yours that nobody else can write");
@@ -217,8 +219,10 @@ void Cache::State::open_folder() {
   OpenedFolder tmp = open_private_folder(dir / "tmp");
   tmp_dir = tmp.path;
   // In a read-only folder there may be none; such a folder can still be read.
-  if (tmp.unsafe.empty()) tmp_fd = std::move(tmp.fd);
-  else remark(fmt::format("nothing is stored in the cache folder: {}", tmp.unsafe));
+  if (tmp.unsafe.empty())
+    tmp_fd = std::move(tmp.fd);
+  else
+    remark(fmt::format("nothing is stored in the cache folder: {}", tmp.unsafe));
 }
 
 // The bytes of an entry as they are. `damaged`: something is there that is no entry.
@@ -278,8 +282,9 @@ void Cache::State::store(const std::string& key, const CacheFiles& files) {
   maintain();
 }
 
-// Waits until nobody else builds `key`, or it is there (then it lands in `found`), or patience ends. The lock is one byte
-// of a shared file, chosen by the key: no lock files to clean up. Open-file-description locks exclude threads as well.
+// Waits until nobody else builds `key`, or it is there (then it lands in `found`), or patience ends. The lock is one
+// byte of a shared file, chosen by the key: no lock files to clean up. Open-file-description locks exclude threads as
+// well.
 OwnedFd Cache::State::lock_key(const std::string& key, std::optional<CacheFiles>* found) {
   if (dir.empty()) return OwnedFd();
   OwnedFd fd(::openat(dir_fd.get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
@@ -321,7 +326,8 @@ CacheFiles Cache::State::build(const Build& build) {
   } catch (...) {
     if (scratch->has_space()) throw;
   }
-  remark(fmt::format("{} is full or was cleared during a build; compiling in {}", dir.string(), options.temp_dir.string()));
+  remark(fmt::format("{} is full or was cleared during a build; compiling in {}", dir.string(),
+                     options.temp_dir.string()));
   return build_in_temp_dir(build);
 }
 

@@ -1,16 +1,20 @@
 // The content-addressed cache of compiled kernels.
 //
-// An entry is one file named by its key. It holds a set of small named files and a SHA-256 over all of them and the key.
-// The rules that make it safe:
+// An entry is one file named by its key. It holds a set of small named files and a SHA-256 over all of them and the
+// key. The rules that make it safe:
 //   - An entry is written under a temporary name in the same folder, synced and renamed, and never changed afterwards.
 //     A reader therefore sees a whole entry or none; when several processes build one key, the last rename wins.
 //   - A reader takes the bytes into memory and verifies them there, so nothing can change between check and use. A
 //     truncated, damaged or exchanged entry is removed, reported as a remark and built again.
-//   - Who builds a key holds a lock on one byte of the file `lock`, so that the others wait instead of compiling the same
-//     thing. The kernel drops the lock with its process. It saves work and guards nothing: a waiter gives up after a while.
+//   - Who builds a key holds a lock on one byte of the file `lock`, so that the others wait instead of compiling the
+//   same
+//     thing. The kernel drops the lock with its process. It saves work and guards nothing: a waiter gives up after a
+//     while.
 //   - Only temporaries can be left behind by a killed process; those older than a day are removed once a day.
-//   - The folder belongs to this user (0700 when created here) and nobody else may write it, nor exchange a folder above
-//     it. A folder named by the user that breaks this is an Error; the default folder is then left alone, with a remark.
+//   - The folder belongs to this user (0700 when created here) and nobody else may write it, nor exchange a folder
+//   above
+//     it. A folder named by the user that breaks this is an Error; the default folder is then left alone, with a
+//     remark.
 //   - A full disk, a read-only folder, no folder at all: the build runs in the temporary folder, its result is used
 //     without being stored, and a remark says so. A read-only folder still serves what it holds.
 #pragma once
@@ -64,8 +68,8 @@ class Cache {
 
   // Builds the files of one key, given an empty private folder to work in; it is removed afterwards.
   using Build = std::function<CacheFiles(const std::filesystem::path& scratch)>;
-  // What `find` gives, or else what `build` gives, stored. Exceptions of `build` pass through and store nothing. `build`
-  // must not ask for a key of the cache itself; it may be called a second time when the first ran out of disk.
+  // What `find` gives, or else what `build` gives, stored. Exceptions of `build` pass through and store nothing.
+  // `build` must not ask for a key of the cache itself; it may be called a second time when the first ran out of disk.
   CacheFiles get_or_build(const std::string& key, const Build& build);
 
   void remove(const std::string& key);

@@ -84,9 +84,12 @@ OpenedFolder open_private_folder(const fs::path& folder) {
   }
   // Judged again by descriptor and by the final way: it may be another folder than the one looked at before.
   struct stat info;
-  if (::fstat(out.fd.get(), &info) != 0) out.unusable = fmt::format("{}: {}", wanted.string(), std::strerror(errno));
-  else if (auto reason = why_element_unsafe(out.path, info, true)) out.unsafe = *reason;
-  else if (auto way_reason = why_way_unsafe(out.path)) out.unsafe = *way_reason;
+  if (::fstat(out.fd.get(), &info) != 0)
+    out.unusable = fmt::format("{}: {}", wanted.string(), std::strerror(errno));
+  else if (auto reason = why_element_unsafe(out.path, info, true))
+    out.unsafe = *reason;
+  else if (auto way_reason = why_way_unsafe(out.path))
+    out.unsafe = *way_reason;
   return out;
 }
 

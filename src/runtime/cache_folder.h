@@ -9,8 +9,8 @@
 
 namespace tilewright {
 
-// Why others than this user (or root) could put files into `folder` or exchange it for another; nothing when they cannot.
-// A folder that does not exist yet is judged by the folders above it.
+// Why others than this user (or root) could put files into `folder` or exchange it for another; nothing when they
+// cannot. A folder that does not exist yet is judged by the folders above it.
 std::optional<std::string> why_unsafe(const std::filesystem::path& folder);
 
 // Opens `folder`, creating it with mode 0700 where it is missing.

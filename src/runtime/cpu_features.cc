@@ -105,8 +105,8 @@ std::optional<int> quota_of(const fs::path& dir) {
 }
 
 // The smallest quota of the process's group and those around it. A line of /proc/self/cgroup is
-// "0::/a/b" (v2) or "4:cpu,cpuacct:/a/b" (v1); inside a container the path may lie outside of what is mounted, so that the
-// roots themselves are asked too.
+// "0::/a/b" (v2) or "4:cpu,cpuacct:/a/b" (v1); inside a container the path may lie outside of what is mounted, so that
+// the roots themselves are asked too.
 int cores_in_cgroups() {
   int cores = 1 << 20;
   std::ifstream in("/proc/self/cgroup");

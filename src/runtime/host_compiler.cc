@@ -46,8 +46,8 @@ bool is_program(const fs::path& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// ccache and its like stand in PATH under the compiler's name. Their file says nothing about the compiler that they would
-// run, and our cache makes them needless, so the search goes on behind them, as theirs does.
+// ccache and its like stand in PATH under the compiler's name. Their file says nothing about the compiler that they
+// would run, and our cache makes them needless, so the search goes on behind them, as theirs does.
 bool is_compiler_cache(const fs::path& path) {
   std::error_code error;
   const std::string name = fs::canonical(path, error).filename().string();
@@ -140,8 +140,8 @@ int line_in(const std::string& text) {
   return at == std::string::npos ? 0 : std::atoi(text.c_str() + at + kSourceFile.size() + 1);
 }
 
-// Both compilers write "kernel.cc:LINE:COLUMN: error: message". A complaint about a header follows the lines that say where
-// kernel.cc includes it.
+// Both compilers write "kernel.cc:LINE:COLUMN: error: message". A complaint about a header follows the lines that say
+// where kernel.cc includes it.
 std::optional<Complaint> first_complaint(const std::vector<std::string>& log) {
   Complaint out;
   for (const std::string& line : log) {
@@ -177,9 +177,10 @@ Error compile_error(const HostSource& source, const HostCompiler& compiler, cons
         .hint("the compiler is incomplete, or out of memory, disk or time");
   }
   const Loc* loc = source.source_map ? source.source_map->find(complaint->line) : nullptr;
-  Error error = internal_error(loc ? *loc : Loc(), "generated code does not compile: {}", complaint->message)
-                    .note(fmt::format("generated line {}: {}", complaint->line, source_line(source.text, complaint->line)))
-                    .note("compiler: " + compiler.version());
+  Error error =
+      internal_error(loc ? *loc : Loc(), "generated code does not compile: {}", complaint->message)
+          .note(fmt::format("generated line {}: {}", complaint->line, source_line(source.text, complaint->line)))
+          .note("compiler: " + compiler.version());
   return with_log(std::move(error), log);
 }
 
@@ -209,8 +210,8 @@ CacheFiles compile(const HostSource& source, const HostCompiler& compiler, const
   process.environment.emplace_back("TMPDIR", scratch.string());
   process.command.insert(process.command.end(), source.flags.begin(), source.flags.end());
   // Libraries come last: a linker takes from an archive only what it misses so far. Shared objects may leave libc open.
-  for (const std::string_view argument : {std::string_view("-o"), kObjectFile, kSourceFile, std::string_view("-lm"),
-                                          std::string_view("-lgcc")}) {
+  for (const std::string_view argument :
+       {std::string_view("-o"), kObjectFile, kSourceFile, std::string_view("-lm"), std::string_view("-lgcc")}) {
     process.command.emplace_back(argument);
   }
   const ProcessResult result = run_process(process);
@@ -220,8 +221,8 @@ CacheFiles compile(const HostSource& source, const HostCompiler& compiler, const
 
 // ---- Loading ----
 
-// dlopen takes two files of one name for one object as long as the first is loaded. A descriptor's number is used again,
-// so each load spells the path in a way of its own: binary digits of a counter as "/" and "./".
+// dlopen takes two files of one name for one object as long as the first is loaded. A descriptor's number is used
+// again, so each load spells the path in a way of its own: binary digits of a counter as "/" and "./".
 std::string unique_descriptor_path(int fd) {
   static std::atomic<uint64_t> counter{0};
   std::string out = "/proc/self/fd/";
@@ -254,8 +255,9 @@ bool write_bytes(int fd, std::string_view bytes) {
   return true;
 }
 
-// Memory, not a file: the bytes are those that were verified, whatever happens to the cache afterwards, and a cache folder
-// mounted noexec does not matter. Null where the system forbids executable memory files (vm.memfd_noexec) or has no /proc.
+// Memory, not a file: the bytes are those that were verified, whatever happens to the cache afterwards, and a cache
+// folder mounted noexec does not matter. Null where the system forbids executable memory files (vm.memfd_noexec) or has
+// no /proc.
 void* open_in_memory(const std::string& bytes) {
   const OwnedFd fd(::memfd_create("tilewright-kernel", MFD_CLOEXEC));
   if (!fd.valid() || !write_bytes(fd.get(), bytes)) return nullptr;
@@ -297,26 +299,28 @@ HostCompiler HostCompiler::find(const HostCompilerOptions& options, Cache& cache
   return out;
 }
 
-// Measured with two small kernels (an axpy, an 8 x 2 vector micro-kernel; 25 lines) on an EPYC of family 25 model 17 at two
-// cores, AVX-512 flags, median of 12 runs each, 2026-11-30. The test HostCompilerTest.compile_latency prints today's figure.
+// Measured with two small kernels (an axpy, an 8 x 2 vector micro-kernel; 25 lines) on an EPYC of family 25 model 17 at
+// two cores, AVX-512 flags, median of 12 runs each, 2026-11-30. The test HostCompilerTest.compile_latency prints
+// today's figure.
 //   g++ 12.2    as it comes 69 ms; -pipe 65; -fno-use-linker-plugin 66; -x c++ - 64; -nostdlib 49..53;
 //               -nostdlib -fno-use-linker-plugin 51, with -pipe 50, with gold 55, with lld 67, with -lc 71;
 //               -nostdlib -lm -lgcc 57; -c alone 48; an empty text 10; -O2 instead of -O3 54 (as it comes)
 //   clang++-16  as it comes 153 ms; -nostdlib 85, with gold 87, with lld 108; -c alone 54
-// So what counts is -nostdlib (no start files, no libstdc++, no libc to read); the default linker is the fastest; the rest
-// is the compiler proper. -lc is left out because symbols of libc are found in the process at load.
+// So what counts is -nostdlib (no start files, no libstdc++, no libc to read); the default linker is the fastest; the
+// rest is the compiler proper. -lc is left out because symbols of libc are found in the process at load.
 std::vector<std::string> compile_flags(const CpuFeatures& features, CompilerKind kind) {
   std::vector<std::string> out = {
       "-std=c++17", "-O3", "-fPIC", "-shared", "-nostdlib", "-pipe", "-w",
       // Contraction also across statements: a product and its sum become one fma, as the error bounds assume.
       "-ffp-contract=fast",
       // Neither changes a result; without them loops with sqrt or comparisons are not vectorized.
-      "-fno-math-errno", "-fno-trapping-math",
-      "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
-      "-fdiagnostics-color=never"};
+      "-fno-math-errno", "-fno-trapping-math", "-fno-exceptions", "-fno-rtti", "-fno-asynchronous-unwind-tables",
+      "-fno-stack-protector", "-fdiagnostics-color=never"};
   const auto add = [&](std::initializer_list<const char*> flags) { out.insert(out.end(), flags.begin(), flags.end()); };
-  if (kind == CompilerKind::gcc) add({"-fno-use-linker-plugin", "-fmax-errors=5", "-fno-diagnostics-show-caret"});
-  else add({"-ferror-limit=5", "-fno-caret-diagnostics"});
+  if (kind == CompilerKind::gcc)
+    add({"-fno-use-linker-plugin", "-fmax-errors=5", "-fno-diagnostics-show-caret"});
+  else
+    add({"-ferror-limit=5", "-fno-caret-diagnostics"});
   if (features.level >= CpuLevel::avx2) add({"-mavx2", "-mfma", "-mf16c"});
   if (features.level == CpuLevel::avx512) {
     add({"-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"});
@@ -359,8 +363,8 @@ std::shared_ptr<LoadedModule> LoadedModule::load(const std::string& bytes, const
 std::shared_ptr<LoadedModule> compile_and_load(const HostSource& source, const HostCompiler& compiler, Cache& cache,
                                                const LoadOptions& options) {
   const std::string key = cache_key(source, compiler);
-  const CacheFiles files = cache.get_or_build(
-      key, [&](const fs::path& scratch) { return compile(source, compiler, options, scratch); });
+  const CacheFiles files =
+      cache.get_or_build(key, [&](const fs::path& scratch) { return compile(source, compiler, options, scratch); });
   const auto object = files.find(std::string(kObjectFile));
   if (object == files.end()) throw internal_error({}, "the cache entry {} holds no {}", key, kObjectFile);
   if (!options.keep_dir) return LoadedModule::load(object->second);

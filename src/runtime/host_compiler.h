@@ -19,7 +19,7 @@ struct SourceMap;
 enum class CompilerKind { gcc, clang };
 
 struct HostCompilerOptions {
-  std::string cxx = {};                                // a path or a name; empty: the first that is found
+  std::string cxx = {};  // a path or a name; empty: the first that is found
   std::vector<std::filesystem::path> search_path = {};
 };
 HostCompilerOptions host_compiler_options(const Options& options);
@@ -31,7 +31,7 @@ class HostCompiler {
   static HostCompiler find(const HostCompilerOptions& options, Cache& cache);
 
   const std::filesystem::path& path() const { return path_; }
-  const std::string& version() const { return version_; }    // first line of --version
+  const std::string& version() const { return version_; }  // first line of --version
   CompilerKind kind() const { return kind_; }
   const std::string& identity() const { return identity_; }  // what a cache key must contain
 
@@ -48,8 +48,8 @@ std::vector<std::string> compile_flags(const CpuFeatures& features, CompilerKind
 // Generated source without line directives: `source_map` says where each line comes from, and is no part of the key, so
 // that a moved line in the author's file does not compile again.
 //
-// The text must not need the run time library of C++: no exceptions, no iostreams, no static or thread-local objects with
-// destructors. It links with libm, libgcc (conversions of _Float16, 128-bit arithmetic) and the process's libc.
+// The text must not need the run time library of C++: no exceptions, no iostreams, no static or thread-local objects
+// with destructors. It links with libm, libgcc (conversions of _Float16, 128-bit arithmetic) and the process's libc.
 struct HostSource {
   std::string text;
   std::vector<std::string> flags;         // compile_flags and what the kernel adds, e.g. -I
@@ -71,8 +71,8 @@ class LoadedModule {
     return reinterpret_cast<Function*>(symbol(name));
   }
 
-  // Loads the bytes of a shared object, which no file in the cache has to outlive. With `keep_path` they are written there
-  // and loaded from there, where perf and gdb find them.
+  // Loads the bytes of a shared object, which no file in the cache has to outlive. With `keep_path` they are written
+  // there and loaded from there, where perf and gdb find them.
   static std::shared_ptr<LoadedModule> load(const std::string& bytes, const std::filesystem::path& keep_path = {});
 
  private:
@@ -87,8 +87,8 @@ struct LoadOptions {
 
 std::string cache_key(const HostSource& source, const HostCompiler& compiler);
 
-// Throws an Error: `internal` where the compiler rejects the text (message and position of its first complaint, mapped to
-// the author's line), `toolchain` where the compiler itself fails.
+// Throws an Error: `internal` where the compiler rejects the text (message and position of its first complaint, mapped
+// to the author's line), `toolchain` where the compiler itself fails.
 std::shared_ptr<LoadedModule> compile_and_load(const HostSource& source, const HostCompiler& compiler, Cache& cache,
                                                const LoadOptions& options = {});
 

@@ -19,11 +19,11 @@ struct ProcessOptions {
 };
 
 struct ProcessResult {
-  int exit_code = 0;    // meaningful when signal == 0
-  int signal = 0;       // that ended the program, or 0
+  int exit_code = 0;  // meaningful when signal == 0
+  int signal = 0;     // that ended the program, or 0
   bool timed_out = false;
   bool output_truncated = false;
-  std::string output;   // standard output and standard error, interleaved as written
+  std::string output;  // standard output and standard error, interleaved as written
 
   bool ok() const { return exit_code == 0 && signal == 0 && !timed_out; }
   std::string describe() const;  // "exit code 1", "signal 11 (Segmentation fault)", "time limit exceeded"

@@ -21,8 +21,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Waking a sleeping thread costs tens of microseconds, so that a worker looks out for the next launch this long before it
-// sleeps. Longer than the gap between launches of one program, shorter than what a user notices as load.
+// Waking a sleeping thread costs tens of microseconds, so that a worker looks out for the next launch this long before
+// it sleeps. Longer than the gap between launches of one program, shorter than what a user notices as load.
 constexpr std::chrono::microseconds kSpinTime{60};
 constexpr int kPiecesPerThread = 16;
 
@@ -72,8 +72,8 @@ void count_forks() {
 
 }  // namespace
 
-// The threads and the one job they share. All atomics are sequentially consistent: whether somebody sleeps and whether there
-// is something to do are two variables that both sides write and then read the other's.
+// The threads and the one job they share. All atomics are sequentially consistent: whether somebody sleeps and whether
+// there is something to do are two variables that both sides write and then read the other's.
 struct ThreadPool::Workers {
   Workers(int num_workers, bool may_spin);
   ~Workers();
@@ -282,7 +282,8 @@ ThreadPool& default_thread_pool(int num_threads) {
   static auto* const pools = new std::map<int, std::unique_ptr<ThreadPool>>;
   static std::atomic<ThreadPool*> first{nullptr};
   // Without the lock: the child of a fork must not find it held by a thread that it does not have.
-  if (ThreadPool* const pool = first.load(); pool && (num_threads == 0 || num_threads == pool->num_threads())) return *pool;
+  if (ThreadPool* const pool = first.load(); pool && (num_threads == 0 || num_threads == pool->num_threads()))
+    return *pool;
   const std::lock_guard lock(*mutex);
   const int wanted = num_threads > 0 ? num_threads : usable_cores();
   std::unique_ptr<ThreadPool>& pool = (*pools)[wanted];

@@ -15,9 +15,7 @@ std::string Loc::to_string() const {
   return column > 0 ? fmt::format("{}:{}:{}", *file, line, column) : fmt::format("{}:{}", *file, line);
 }
 
-bool operator==(const Loc& a, const Loc& b) {
-  return a.line == b.line && a.column == b.column && a.path() == b.path();
-}
+bool operator==(const Loc& a, const Loc& b) { return a.line == b.line && a.column == b.column && a.path() == b.path(); }
 
 std::string_view to_string(ErrorKind kind) {
   switch (kind) {

@@ -24,15 +24,15 @@ std::span<const OptionInfo> option_table();
 std::string options_help();
 
 struct Options {
-  std::optional<std::filesystem::path> cache_dir;         // TILEWRIGHT_CACHE_DIR
-  std::optional<std::filesystem::path> default_cache_dir; // from XDG_CACHE_HOME or HOME; absent without either
-  bool disable_cache = false;                             // TILEWRIGHT_DISABLE_CACHE
-  std::string cxx;                                        // TILEWRIGHT_CXX, empty: search
-  int num_threads = 0;                                    // TILEWRIGHT_NUM_THREADS, 0: one per usable core
-  std::string target = "auto";                            // TILEWRIGHT_TARGET
-  std::optional<std::filesystem::path> keep_dir;          // TILEWRIGHT_KEEP_DIR
-  std::filesystem::path temp_dir = "/tmp";                // TMPDIR
-  std::vector<std::filesystem::path> search_path;         // PATH
+  std::optional<std::filesystem::path> cache_dir;          // TILEWRIGHT_CACHE_DIR
+  std::optional<std::filesystem::path> default_cache_dir;  // from XDG_CACHE_HOME or HOME; absent without either
+  bool disable_cache = false;                              // TILEWRIGHT_DISABLE_CACHE
+  std::string cxx;                                         // TILEWRIGHT_CXX, empty: search
+  int num_threads = 0;                                     // TILEWRIGHT_NUM_THREADS, 0: one per usable core
+  std::string target = "auto";                             // TILEWRIGHT_TARGET
+  std::optional<std::filesystem::path> keep_dir;           // TILEWRIGHT_KEEP_DIR
+  std::filesystem::path temp_dir = "/tmp";                 // TMPDIR
+  std::vector<std::filesystem::path> search_path;          // PATH
 };
 
 // The value of an environment variable; absent when it is not set.

@@ -19,8 +19,8 @@ class TextWriter {
  public:
   // Appends one line (or several, split at '\n') at the current indentation.
   void line(std::string_view text = {}, const Loc& loc = {});
-  void open(std::string_view text, const Loc& loc = {});   // line(text), then indent
-  void close(std::string_view text = "}");                 // unindent, then line(text)
+  void open(std::string_view text, const Loc& loc = {});  // line(text), then indent
+  void close(std::string_view text = "}");                // unindent, then line(text)
   void indent() { ++depth_; }
   void unindent() { --depth_; }
 

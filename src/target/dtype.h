@@ -17,17 +17,18 @@ double unit_roundoff(DType t);
 // Smallest positive subnormal.
 double smallest_subnormal(DType t);
 double largest_finite(DType t);
-int64_t min_value(DType t);   // integers and bool; u64 as the bit pattern
+int64_t min_value(DType t);  // integers and bool; u64 as the bit pattern
 int64_t max_value(DType t);
 
-// A float truncated and saturated to integer dtype `t`, NaN gives 0; to bool "is not zero". u64 is returned as its bit pattern.
+// A float truncated and saturated to integer dtype `t`, NaN gives 0; to bool "is not zero". u64 is returned as its bit
+// pattern.
 int64_t saturate_to_int(DType t, double value);
 
 // One element in memory, native byte order.
 double load_float(DType t, const void* address);
 void store_float(DType t, void* address, double value);  // rounds
 int64_t load_int(DType t, const void* address);
-void store_int(DType t, void* address, int64_t value);   // wraps
+void store_int(DType t, void* address, int64_t value);  // wraps
 
 uint16_t f16_bits(double value);
 uint16_t bf16_bits(double value);

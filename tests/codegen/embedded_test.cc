@@ -31,9 +31,7 @@ TEST(Embedded, HoldsEveryDeviceHeaderByteForByte) {
   EXPECT_EQ(embedded_files().size(), num_files);
 }
 
-TEST(Embedded, IsSortedByPath) {
-  EXPECT_TRUE(std::ranges::is_sorted(embedded_files(), {}, &EmbeddedFile::path));
-}
+TEST(Embedded, IsSortedByPath) { EXPECT_TRUE(std::ranges::is_sorted(embedded_files(), {}, &EmbeddedFile::path)); }
 
 TEST(Embedded, UnknownPathIsEmpty) {
   EXPECT_TRUE(embedded_file("cpu/no_such_file.h").empty());

@@ -1,5 +1,5 @@
-// Atoms of the CPU backend against scalar references, at the feature level of the test binary. The other levels (AVX2, AVX-512) reach
-// the same templates through the JIT tests, which compile generated text for the host.
+// Atoms of the CPU backend against scalar references, at the feature level of the test binary. The other levels (AVX2,
+// AVX-512) reach the same templates through the JIT tests, which compile generated text for the host.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -61,7 +61,8 @@ void check_rounding(int mantissa_bits, int bias) {
   const int infinity = ((1 << (15 - mantissa_bits)) - 1) << mantissa_bits;
   for (int low = 0; low < infinity; ++low) {
     const double below = value_of(uint16_t(low), mantissa_bits, bias);
-    const double above = low + 1 < infinity ? value_of(uint16_t(low + 1), mantissa_bits, bias) : 2 * below - value_of(uint16_t(low - 1), mantissa_bits, bias);
+    const double above = low + 1 < infinity ? value_of(uint16_t(low + 1), mantissa_bits, bias)
+                                            : 2 * below - value_of(uint16_t(low - 1), mantissa_bits, bias);
     const float middle = float((below + above) / 2);
     ASSERT_EQ(middle, (below + above) / 2);
     const float probes[3] = {std::nextafter(middle, 0.0f), middle, std::nextafter(middle, kInf)};
@@ -118,7 +119,9 @@ void check_function(F ours, G reference, double bound) {
     const double error = ulps(ours(x), reference(double(x)));
     if (error > worst) worst = error, where = x;
   };
-  for (float x : {0.0f, -0.0f, kInf, -kInf, kNan, 1.0f, -1.0f, 0x1p-149f, -0x1p-149f, 0x1p-126f, 0x1.fffffep127f, -0x1.fffffep127f, 88.72284f, -87.5f, -103.9f, -104.1f}) probe(x);
+  for (float x : {0.0f, -0.0f, kInf, -kInf, kNan, 1.0f, -1.0f, 0x1p-149f, -0x1p-149f, 0x1p-126f, 0x1.fffffep127f,
+                  -0x1.fffffep127f, 88.72284f, -87.5f, -103.9f, -104.1f})
+    probe(x);
   for (uint64_t bits = 0; bits < (uint64_t(1) << 32); bits += 9973) probe(float_of(uint32_t(bits)));
   EXPECT_LE(worst, bound) << "at " << where;
 }
@@ -176,7 +179,8 @@ void check_copy_in(int valid_rows, int valid_cols) {
   std::vector<float> tile(kRows * kLd, kPoison), turned(tile), strided(tile);
   cpu::copy_in<float, kRows, kCols, kLd>(source.data(), stride, valid_rows, valid_cols, tile.data());
   cpu::copy_in_strided<float, kRows, kCols, kLd>(source.data(), 1, kRows + 3, valid_rows, valid_cols, turned.data());
-  cpu::copy_in_strided<float, kRows, kCols, kLd>(source.data(), 2 * kCols + 1, 2, valid_rows, valid_cols, strided.data());
+  cpu::copy_in_strided<float, kRows, kCols, kLd>(source.data(), 2 * kCols + 1, 2, valid_rows, valid_cols,
+                                                 strided.data());
   constexpr int kZeroed = cpu::padded_cols<float, kCols, kLd>();
   for (int r = 0; r < kRows; ++r) {
     for (int c = 0; c < kLd; ++c) {
@@ -196,7 +200,8 @@ void check_copy_out(int valid_rows, int valid_cols) {
   for (const auto& stride : strides) {
     std::vector<D> out(size_t(2 * (kRows + 3) * (kCols + 3)), stored<D>(kPoison)), want(out);
     for (int r = 0; r < std::min(valid_rows, kRows); ++r)
-      for (int c = 0; c < std::min(valid_cols, kCols); ++c) want[size_t(r * stride[0] + c * stride[1])] = stored<D>(tile[size_t(r * kLd + c)]);
+      for (int c = 0; c < std::min(valid_cols, kCols); ++c)
+        want[size_t(r * stride[0] + c * stride[1])] = stored<D>(tile[size_t(r * kLd + c)]);
     cpu::copy_out_strided<kRows, kCols, kLd>(tile.data(), out.data(), stride[0], stride[1], valid_rows, valid_cols);
     for (size_t i = 0; i < out.size(); ++i) EXPECT_EQ(read(out[i]), read(want[i])) << i;
   }
@@ -231,7 +236,8 @@ void check_gemm() {
     for (T& x : v) x = kExact ? T(int(engine() % 2001) - 1000) : T(int(engine() % 2001) - 1000) / T(1000);
     return v;
   };
-  const std::vector<T> a = random(size_t((kTransA ? K : M) * kLda)), b = random(size_t((kTransB ? N : K) * kLdb)), before = random(size_t(M * kLdc));
+  const std::vector<T> a = random(size_t((kTransA ? K : M) * kLda)), b = random(size_t((kTransB ? N : K) * kLdb)),
+                       before = random(size_t(M * kLdc));
   std::vector<T> c = before;
   cpu::gemm_tile<T, M, N, K, kLda, kLdb, kLdc, kTransA, kTransB, kPadded>(a.data(), b.data(), c.data());
   const double unit = kExact ? 0 : std::numeric_limits<T>::epsilon() / 2;
@@ -239,12 +245,14 @@ void check_gemm() {
     for (int j = 0; j < N; ++j) {
       double sum = double(before[size_t(i * kLdc + j)]), magnitude = std::fabs(sum);
       for (int k = 0; k < K; ++k) {
-        const double product = double(a[size_t(kTransA ? k * kLda + i : i * kLda + k)]) * double(b[size_t(kTransB ? j * kLdb + k : k * kLdb + j)]);
+        const double product = double(a[size_t(kTransA ? k * kLda + i : i * kLda + k)]) *
+                               double(b[size_t(kTransB ? j * kLdb + k : k * kLdb + j)]);
         sum += product;
         magnitude += std::fabs(product);
       }
       // Double accumulates the reference itself with the same bound when T is double.
-      EXPECT_LE(std::fabs(double(c[size_t(i * kLdc + j)]) - sum), 2 * (K + 2) * unit * magnitude) << M << "x" << N << "x" << K << " at " << i << ", " << j;
+      EXPECT_LE(std::fabs(double(c[size_t(i * kLdc + j)]) - sum), 2 * (K + 2) * unit * magnitude)
+          << M << "x" << N << "x" << K << " at " << i << ", " << j;
     }
     for (int j = N; !kPadded && j < kLdc; ++j) EXPECT_EQ(c[size_t(i * kLdc + j)], before[size_t(i * kLdc + j)]);
   }

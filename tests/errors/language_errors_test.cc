@@ -50,7 +50,9 @@ TEST(LanguageErrors, ThreadsOutOfRange) {
 }
 
 TEST(LanguageErrors, NegativeTileExtent) {
-  expect_refused(refusal_of([] { in_kernel([](auto, auto, auto) { AT(T::alloc_shared({4, -1}, T::f32, "a")); }); }),
+  expect_refused(refusal_of([] { in_kernel([](auto, auto, auto) {
+                                   AT(T::alloc_shared({4, -1}, T::f32, "a"));
+                                 }); }),
                  "tile a has extent -1");
 }
 
@@ -67,7 +69,9 @@ TEST(LanguageErrors, DynamicTileExtent) {
 }
 
 TEST(LanguageErrors, StrideCount) {
-  expect_refused(refusal_of([] { T::prim_func("p", [] { AT(T::tensor("A", {4, 4}, T::f32, {.strides = {1}})); }); }),
+  expect_refused(refusal_of([] { T::prim_func("p", [] {
+                                   AT(T::tensor("A", {4, 4}, T::f32, {.strides = {1}}));
+                                 }); }),
                  "tensor A has 2 dimensions but 1 strides");
 }
 

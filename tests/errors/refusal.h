@@ -31,8 +31,13 @@ inline Refusal refusal_of(const std::function<void()>& code) {
   try {
     code();
   } catch (const tilewright::Error& e) {
-    r = {.refused = true, .kind = e.kind(), .message = e.message(), .hint = e.hint(), .report = e.what(),
-         .line = e.loc().line, .notes = e.notes()};
+    r = {.refused = true,
+         .kind = e.kind(),
+         .message = e.message(),
+         .hint = e.hint(),
+         .report = e.what(),
+         .line = e.loc().line,
+         .notes = e.notes()};
   }
   return r;
 }

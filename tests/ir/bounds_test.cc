@@ -247,8 +247,10 @@ Setting edge_setting(fuzz::Random& random) {
 Facts facts_of(fuzz::Random& random, const Setting& setting) {
   Facts facts;
   for (const VarInfo& v : setting.vars) {
-    if (v.lo > kMin && random.chance(50)) facts.bind(v.var, int_imm(v.lo), int_imm(v.hi - v.lo + 1));
-    else facts.bound(v.var, v.lo, v.hi);
+    if (v.lo > kMin && random.chance(50))
+      facts.bind(v.var, int_imm(v.lo), int_imm(v.hi - v.lo + 1));
+    else
+      facts.bound(v.var, v.lo, v.hi);
   }
   return facts;
 }
@@ -322,7 +324,8 @@ TEST(BoundsFuzz, SymbolicLoops) {
     const Setting setting = random.chance(70) ? small_setting(random) : edge_setting(random);
     IntExprs outer(random, setting.vars, setting.constants);
     const Expr i = var(10, "i"), begin = outer.index(kIndex, 1), extent = outer.index(kIndex, 1);
-    const int64_t step = random.pick({int64_t(1), int64_t(1), int64_t(2), int64_t(3), int64_t(8), int64_t(-1), int64_t(-4)});
+    const int64_t step =
+        random.pick({int64_t(1), int64_t(1), int64_t(2), int64_t(3), int64_t(8), int64_t(-1), int64_t(-4)});
     Facts facts = facts_of(random, setting);
     facts.bind(i, begin, extent, step);
     std::vector<VarInfo> vars = setting.vars;

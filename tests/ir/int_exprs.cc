@@ -52,10 +52,10 @@ Expr IntExprs::leaf(DType t) {
 Expr IntExprs::integer(DType t, int depth) {
   if (depth <= 0 || random_.chance(10)) return leaf(t);
   static const std::vector<ExprKind> kKinds = {
-      ExprKind::add,      ExprKind::add,      ExprKind::sub,     ExprKind::mul,    ExprKind::mul,
+      ExprKind::add,      ExprKind::add,      ExprKind::sub,      ExprKind::mul,      ExprKind::mul,
       ExprKind::floordiv, ExprKind::floordiv, ExprKind::floormod, ExprKind::floormod, ExprKind::min,
-      ExprKind::max,      ExprKind::bit_and,  ExprKind::bit_or,  ExprKind::bit_xor, ExprKind::shl,
-      ExprKind::shr,      ExprKind::select,   ExprKind::cast,    ExprKind::call};
+      ExprKind::max,      ExprKind::bit_and,  ExprKind::bit_or,   ExprKind::bit_xor,  ExprKind::shl,
+      ExprKind::shr,      ExprKind::select,   ExprKind::cast,     ExprKind::call};
   const ExprKind kind = random_.pick(kKinds);
   if (kind == ExprKind::select) return select(condition(depth - 1), integer(t, depth - 1), integer(t, depth - 1));
   if (kind == ExprKind::call) return call(MathFn::abs, integer(t, depth - 1));
@@ -64,7 +64,8 @@ Expr IntExprs::integer(DType t, int depth) {
     return cast(integer(from, depth - 1), t);
   }
   const bool by_constant = kind != ExprKind::add && random_.chance(60);
-  return binary(kind, integer(t, depth - 1), by_constant ? int_imm(random_.pick(constants_), t) : integer(t, depth - 1));
+  return binary(kind, integer(t, depth - 1),
+                by_constant ? int_imm(random_.pick(constants_), t) : integer(t, depth - 1));
 }
 
 Expr IntExprs::condition(int depth) {

@@ -17,7 +17,13 @@ constexpr int64_t kElems = 8;
 
 Kernel small_kernel(Block body) {
   const auto tile = [](const char* name, Space space, std::vector<Expr> shape) {
-    return Tile{.name = name, .space = space, .dtype = kIndex, .shape = std::move(shape), .layout = std::nullopt, .origin = {}, .loc = {}};
+    return Tile{.name = name,
+                .space = space,
+                .dtype = kIndex,
+                .shape = std::move(shape),
+                .layout = std::nullopt,
+                .origin = {},
+                .loc = {}};
   };
   return {.name = "k",
           .grid = {},
@@ -49,8 +55,10 @@ class Machine {
   void store(const StoreStmt& s) {
     const int64_t x = value(s.value), at = s.indices.empty() ? 0 : value(s.indices[0]);
     writes.emplace_back(s.tile, at, x);
-    if (s.tile == kLocal) local = x;
-    else arrays_[size_t(s.tile)][size_t(at)] = x;
+    if (s.tile == kLocal)
+      local = x;
+    else
+      arrays_[size_t(s.tile)][size_t(at)] = x;
   }
 
   Env env_;
@@ -115,7 +123,8 @@ class SimplifyStmt : public ::testing::Test {
 };
 
 TEST_F(SimplifyStmt, Branches) {
-  expect({loop_over(LoopKind::serial, {{i, zero, int_imm(8)}}, {branch(lt(i, int_imm(8)), {mark}), branch(lt(i, zero), {mark})})},
+  expect({loop_over(LoopKind::serial, {{i, zero, int_imm(8)}},
+                    {branch(lt(i, int_imm(8)), {mark}), branch(lt(i, zero), {mark})})},
          {loop_over(LoopKind::serial, {{i, zero, int_imm(8)}}, {mark})});
   expect({branch(lt(x, int_imm(8)), {branch(lt(x, int_imm(9)), {mark})})}, {branch(lt(x, int_imm(8)), {mark})});
   expect({branch(lt(x, int_imm(8)), {}, {mark})}, {branch(le(int_imm(8), x), {mark})});
@@ -146,7 +155,8 @@ TEST_F(SimplifyStmt, LoopsOfNoAndOneIteration) {
 TEST_F(SimplifyStmt, JumpsKeepTheirLoop) {
   const Stmt leave = make_stmt(BreakStmt{}), again = make_stmt(ContinueStmt{});
   const Block jumping = {branch(lt(x, int_imm(4)), {leave}), mark};
-  expect({loop_over(LoopKind::serial, {{i, zero, one}}, jumping)}, {loop_over(LoopKind::serial, {{i, zero, one}}, jumping)});
+  expect({loop_over(LoopKind::serial, {{i, zero, one}}, jumping)},
+         {loop_over(LoopKind::serial, {{i, zero, one}}, jumping)});
   expect({loop_over(LoopKind::serial, {{i, zero, one}}, {mark, again})}, {mark});
   expect({loop_over(LoopKind::serial, {{i, zero, int_imm(4)}}, {mark, leave, mark})},
          {loop_over(LoopKind::serial, {{i, zero, int_imm(4)}}, {mark, leave})});
@@ -166,7 +176,8 @@ TEST_F(SimplifyStmt, PrivateVariablesKeepTheirLoop) {
 
 TEST_F(SimplifyStmt, LetsAndWhiles) {
   expect({make_stmt(LetStmt{.var = y, .value = x}), store(kArray, y, y)}, {store(kArray, x, x)});
-  expect({make_stmt(LetStmt{.var = y, .value = x - x + 2}), store(kArray, y, y)}, {store(kArray, int_imm(2), int_imm(2))});
+  expect({make_stmt(LetStmt{.var = y, .value = x - x + 2}), store(kArray, y, y)},
+         {store(kArray, int_imm(2), int_imm(2))});
   const Stmt read = make_stmt(LetStmt{.var = y, .value = element(kArray, zero)});
   expect({read, mark, store(kOther, zero, y)}, {read, mark, store(kOther, zero, y)});
   expect({make_stmt(WhileStmt{.condition = lt(int_imm(1), zero), .body = {mark}})}, {});
@@ -227,14 +238,20 @@ class Programs {
   }
   Stmt loop(int depth) {
     ForStmt out{.kind = random_.pick({LoopKind::serial, LoopKind::unrolled, LoopKind::pipelined, LoopKind::parallel}),
-                .dims = {}, .attrs = {}, .body = {}};
+                .dims = {},
+                .attrs = {},
+                .body = {}};
     const std::vector<VarInfo> outside = vars_;
     const int64_t n = out.kind == LoopKind::parallel ? random_.between(1, 2) : 1;
     for (int64_t d = 0; d < n; ++d) {
       const Expr begin = random_.chance(60) ? int_imm(random_.between(0, 3)) : any(1);
-      const Expr extent = random_.chance(75) ? int_imm(random_.pick({int64_t(0), int64_t(1), int64_t(1), int64_t(2), int64_t(3)}))
-                                             : floormod(any(1), 4);
-      out.dims.push_back({.var = bind(), .begin = begin, .extent = extent, .step = random_.pick({int64_t(1), int64_t(2), int64_t(-1)})});
+      const Expr extent = random_.chance(75)
+                              ? int_imm(random_.pick({int64_t(0), int64_t(1), int64_t(1), int64_t(2), int64_t(3)}))
+                              : floormod(any(1), 4);
+      out.dims.push_back({.var = bind(),
+                          .begin = begin,
+                          .extent = extent,
+                          .step = random_.pick({int64_t(1), int64_t(2), int64_t(-1)})});
     }
     out.body = block(depth - 1, out.kind != LoopKind::parallel);
     vars_ = outside;

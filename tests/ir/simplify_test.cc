@@ -104,7 +104,8 @@ TEST_F(Simplify, MinMaxSelectLogic) {
   expect(binary(ExprKind::max, i, int_imm(0)), i);
   expect(binary(ExprKind::min, binary(ExprKind::min, x, int_imm(5)), int_imm(3)), binary(ExprKind::min, x, int_imm(3)));
   expect(select(lt(x, n), select(lt(x, n), x, i), i), select(lt(x, n), x, i));
-  expect(select(lt(x, int_imm(4)), binary(ExprKind::min, x, int_imm(9)), int_imm(1)), select(lt(x, int_imm(4)), x, int_imm(1)));
+  expect(select(lt(x, int_imm(4)), binary(ExprKind::min, x, int_imm(9)), int_imm(1)),
+         select(lt(x, int_imm(4)), x, int_imm(1)));
   expect(select(lt(x, n), bool_imm(true), bool_imm(false)), lt(x, n));
   expect(logical_and(lt(x, int_imm(4)), lt(x, int_imm(9))), lt(x, int_imm(4)));
   expect(logical_and(lt(x, int_imm(9)), lt(x, int_imm(4))), lt(x, int_imm(4)));
@@ -113,11 +114,13 @@ TEST_F(Simplify, MinMaxSelectLogic) {
   facts.bind(bx, int_imm(0), floordiv(n, 96));
   expect(binary(ExprKind::min, int_imm(96), n - bx * 96), int_imm(96));
   const Expr a = load(0, "A", kIndex, {i});
-  expect(select(lt(a, int_imm(4)), binary(ExprKind::min, a, int_imm(9)), int_imm(1)), select(lt(a, int_imm(4)), a, int_imm(1)));
+  expect(select(lt(a, int_imm(4)), binary(ExprKind::min, a, int_imm(9)), int_imm(1)),
+         select(lt(a, int_imm(4)), a, int_imm(1)));
 }
 
 TEST_F(Simplify, BitsAndCasts) {
-  const Expr i = in("i", 8), x = fresh("x"), s = fresh("s", DType::i32), h = fresh("h", DType::f16), f = fresh("f", DType::f32);
+  const Expr i = in("i", 8), x = fresh("x"), s = fresh("s", DType::i32), h = fresh("h", DType::f16),
+             f = fresh("f", DType::f32);
   expect(binary(ExprKind::bit_and, i, int_imm(7)), i);
   expect(binary(ExprKind::bit_xor, x, x), int_imm(0));
   expect(binary(ExprKind::bit_xor, x, int_imm(0)), x);
@@ -189,7 +192,8 @@ void check_equal(fuzz::Random& random, bool edges) {
     vars.push_back({var(id, "v"), lo, lo + random.between(0, edges ? 2 : 4)});
   }
   IntExprs exprs(random, vars, constants);
-  const DType t = random.pick({DType::i64, DType::i64, DType::i64, DType::i32, DType::i8, DType::u8, DType::u32, DType::u64});
+  const DType t =
+      random.pick({DType::i64, DType::i64, DType::i64, DType::i32, DType::i8, DType::u8, DType::u32, DType::u64});
   const Expr e = random.chance(30) ? exprs.condition(3) : random.chance(60) ? exprs.index(t, 2) : exprs.integer(t, 4);
   const Expr given = exprs.condition(1);
   Facts facts;

@@ -82,8 +82,8 @@ TEST_F(CacheTest, a_failed_build_stores_nothing) {
 
 TEST_F(CacheTest, keys_are_checked) {
   Cache cache = open_at(root);
-  for (const std::string& key : {std::string(), std::string("../../etc/passwd"), std::string(64, 'A'), std::string(63, 'a'),
-                                 std::string(63, 'a') + "/"}) {
+  for (const std::string& key : {std::string(), std::string("../../etc/passwd"), std::string(64, 'A'),
+                                 std::string(63, 'a'), std::string(63, 'a') + "/"}) {
     EXPECT_THROW(cache.find(key), Error);
     EXPECT_THROW(cache.get_or_build(key, builds(1)), Error);
     EXPECT_THROW(cache.remove(key), Error);
@@ -141,7 +141,8 @@ TEST_F(CacheTest, truncated_entries) {
   cache.get_or_build(key_of(1), builds(1));
   const fs::path entry = cache.dir() / key_of(1);
   const uintmax_t size = fs::file_size(entry);
-  for (const uintmax_t kept : {uintmax_t(0), uintmax_t(5), uintmax_t(19), uintmax_t(50), uintmax_t(51), uintmax_t(59), size / 2, size - 1}) {
+  for (const uintmax_t kept :
+       {uintmax_t(0), uintmax_t(5), uintmax_t(19), uintmax_t(50), uintmax_t(51), uintmax_t(59), size / 2, size - 1}) {
     fs::resize_file(entry, kept);
     expect_rebuilt(root, 1);
   }
@@ -454,7 +455,9 @@ TEST(CacheFolder, read_only_still_serves_what_it_holds) {
               if (unusable.get_or_build(key_of(1), builds(1)) != files_of(1)) return 5;
               const auto reasons = unusable.take_remarks();
               ::chmod(root.c_str(), 0700);
-              return reasons.size() == 1 && reasons[0].find("cannot be created: Permission denied") != std::string::npos ? 0 : 6;
+              return reasons.size() == 1 && reasons[0].find("cannot be created: Permission denied") != std::string::npos
+                         ? 0
+                         : 6;
             }),
             0);
 }

@@ -49,9 +49,7 @@ class HostCompilerTest : public testing::Test {
   HostSource source(std::string text) const {
     return {.text = std::move(text), .flags = compile_flags(probe_cpu(), compiler.kind())};
   }
-  int call(const std::string& text) {
-    return compile_and_load(source(text), compiler, cache)->function<int()>("f")();
-  }
+  int call(const std::string& text) { return compile_and_load(source(text), compiler, cache)->function<int()>("f")(); }
 
   const TestFolder folder;
   Cache cache = Cache::open({.dir = folder.path() / "cache"});
@@ -67,10 +65,10 @@ TEST_F(HostCompilerTest, compiles_loads_and_runs) {
 }
 
 TEST_F(HostCompilerTest, libm_and_libgcc_are_linked) {
-  const auto module = compile_and_load(
-      source("extern \"C\" float expf(float); extern \"C\" float f(float x) { return expf(x); }\n"
-             "extern \"C\" __int128 g(__int128 a, __int128 b) { return a / b; }"),
-      compiler, cache);
+  const auto module =
+      compile_and_load(source("extern \"C\" float expf(float); extern \"C\" float f(float x) { return expf(x); }\n"
+                              "extern \"C\" __int128 g(__int128 a, __int128 b) { return a / b; }"),
+                       compiler, cache);
   EXPECT_NEAR(module->function<float(float)>("f")(1), 2.7182818f, 1e-6f);
   __extension__ typedef __int128 Wide;
   EXPECT_EQ(int(module->function<Wide(Wide, Wide)>("g")(Wide(7) << 80, Wide(1) << 80)), 7);
@@ -80,7 +78,8 @@ TEST_F(HostCompilerTest, libm_and_libgcc_are_linked) {
 TEST_F(HostCompilerTest, modules_do_not_mix) {
   std::vector<std::shared_ptr<LoadedModule>> modules;
   for (int i = 0; i < 6; ++i) {
-    modules.push_back(compile_and_load(source("extern \"C\" int f() { return " + std::to_string(i) + "; }"), compiler, cache));
+    modules.push_back(
+        compile_and_load(source("extern \"C\" int f() { return " + std::to_string(i) + "; }"), compiler, cache));
   }
   for (int i = 0; i < 6; ++i) EXPECT_EQ(modules[size_t(i)]->function<int()>("f")(), i);
   modules.erase(modules.begin(), modules.begin() + 3);
@@ -212,7 +211,8 @@ void write_script(const fs::path& path, const std::string& text) {
 
 TEST_F(HostCompilerTest, a_compiler_that_breaks) {
   write_script(folder.path() / "c++", "echo 'broken compiler: no cc1plus' >&2; exit 4\n");
-  EXPECT_EQ(error_of([&] { HostCompiler::find({.search_path = {folder.path()}}, cache); }).kind(), ErrorKind::toolchain);
+  EXPECT_EQ(error_of([&] { HostCompiler::find({.search_path = {folder.path()}}, cache); }).kind(),
+            ErrorKind::toolchain);
   write_script(folder.path() / "c++", "[ $1 = --version ] && echo gcc 1 && exit 0\necho 'no cc1plus' >&2; exit 4\n");
   const HostCompiler half = HostCompiler::find({.search_path = {folder.path()}}, cache);
   const Error error = error_of([&] { compile_and_load(source("int x;"), half, cache); });
@@ -240,7 +240,9 @@ TEST_F(HostCompilerTest, version_is_remembered_by_file) {
 TEST_F(HostCompilerTest, ccache_in_the_path_is_passed_over) {
   const fs::path front = folder.path() / "front";
   fs::create_directory(front);
-  test::write_text(front / "ccache", "\x7f" "ELF");
+  test::write_text(front / "ccache",
+                   "\x7f"
+                   "ELF");
   ASSERT_EQ(::chmod((front / "ccache").c_str(), 0755), 0);
   fs::create_symlink("ccache", front / "c++");
   std::vector<fs::path> search_path = kSearchPath;

@@ -1,8 +1,6 @@
 // A fresh folder per test and child processes to misbehave in.
 #pragma once
 
-
-
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -72,7 +70,8 @@ constexpr uid_t kNobody = 65534;
 
 // Modes mean nothing to root, so a test of modes gives its rights away first.
 inline bool become_ordinary_user() {
-  return ::geteuid() != 0 || (::setresgid(kNobody, kNobody, kNobody) == 0 && ::setresuid(kNobody, kNobody, kNobody) == 0);
+  return ::geteuid() != 0 ||
+         (::setresgid(kNobody, kNobody, kNobody) == 0 && ::setresuid(kNobody, kNobody, kNobody) == 0);
 }
 
 }  // namespace tilewright::test

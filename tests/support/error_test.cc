@@ -32,8 +32,8 @@ TEST(Error, report_shows_the_line_and_a_caret) {
   std::ofstream(path) << "first\n    T::gemm(a, b, c);\n";
   const Error error = invalid_kernel(Loc::at(path, 2, 13), "b does not fit");
   const std::string position = "  --> " + path + ":2:13   ";
-  EXPECT_EQ(std::string(error.what()), "error: b does not fit\n" + position + "T::gemm(a, b, c);\n" +
-                                           std::string(position.size() + 8, ' ') + "^");
+  EXPECT_EQ(std::string(error.what()),
+            "error: b does not fit\n" + position + "T::gemm(a, b, c);\n" + std::string(position.size() + 8, ' ') + "^");
   std::remove(path.c_str());
 }
 

@@ -63,7 +63,8 @@ TEST(Options, default_cache_folder) {
 }
 
 TEST(Options, empty_is_unset) {
-  const Options options = read({{"TILEWRIGHT_NUM_THREADS", ""}, {"TILEWRIGHT_DISABLE_CACHE", ""}, {"TILEWRIGHT_TARGET", ""}});
+  const Options options =
+      read({{"TILEWRIGHT_NUM_THREADS", ""}, {"TILEWRIGHT_DISABLE_CACHE", ""}, {"TILEWRIGHT_TARGET", ""}});
   EXPECT_EQ(options.num_threads, 0);
   EXPECT_FALSE(options.disable_cache);
   EXPECT_EQ(options.target, "auto");

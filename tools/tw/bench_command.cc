@@ -64,7 +64,8 @@ void add_bench_command(CLI::App& app, ExitStatus& status) {
       return;
     }
     if (std::find(names.begin(), names.end(), options->name) == names.end()) {
-      throw tilewright::Error(tilewright::ErrorKind::invalid_argument, fmt::format("there is no benchmark '{}'", options->name))
+      throw tilewright::Error(tilewright::ErrorKind::invalid_argument,
+                              fmt::format("there is no benchmark '{}'", options->name))
           .hint(fmt::format("there are: {}", fmt::join(names, ", ")));
     }
     std::vector<std::string> arguments;

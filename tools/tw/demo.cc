@@ -30,8 +30,8 @@ void check_extents(const DemoOptions& o) {
       throw Error(ErrorKind::invalid_argument, fmt::format("{} is {}", name, value)).hint("0 to 1048576");
     }
   }
-  for (const auto& [name, value] : {std::pair("--block-m", o.block_m), std::pair("--block-n", o.block_n),
-                                    std::pair("--block-k", o.block_k)}) {
+  for (const auto& [name, value] :
+       {std::pair("--block-m", o.block_m), std::pair("--block-n", o.block_n), std::pair("--block-k", o.block_k)}) {
     if (value < 1 || value > 4096) {
       throw Error(ErrorKind::invalid_argument, fmt::format("{} is {}", name, value)).hint("1 to 4096");
     }
@@ -63,15 +63,23 @@ int run_demo(const DemoOptions& o) {
   say(fmt::format("  max error   {:.3f} of the bound: {}", max_error, right ? "right" : "WRONG"));
 
   const Profile profile = kernel.profile(arguments);
-  const double gflops = profile.median_ms > 0 ? 2.0 * double(o.m) * double(o.n) * double(o.k) / profile.median_ms / 1e6 : 0;
+  const double gflops =
+      profile.median_ms > 0 ? 2.0 * double(o.m) * double(o.n) * double(o.k) / profile.median_ms / 1e6 : 0;
   say(fmt::format("  speed       {:.3f} ms, {:.1f} GFLOP/s (median of {})", profile.median_ms, gflops,
                   profile.samples_ms.size()));
   for (const Remark& remark : kernel.remarks()) say(fmt::format("  remark      {}: {}", remark.kind, remark.text));
   if (o.json) {
-    const nlohmann::ordered_json out = {
-        {"device", "cpu"}, {"target", kernel.target()}, {"m", o.m}, {"n", o.n}, {"k", o.k}, {"dtype", o.dtype},
-        {"max_error", max_error}, {"error_bound", 1}, {"ms", profile.median_ms}, {"gflops", gflops},
-        {"source", kernel.source_path()}};
+    const nlohmann::ordered_json out = {{"device", "cpu"},
+                                        {"target", kernel.target()},
+                                        {"m", o.m},
+                                        {"n", o.n},
+                                        {"k", o.k},
+                                        {"dtype", o.dtype},
+                                        {"max_error", max_error},
+                                        {"error_bound", 1},
+                                        {"ms", profile.median_ms},
+                                        {"gflops", gflops},
+                                        {"source", kernel.source_path()}};
     fmt::print("{}\n", out.dump());
   }
   return right ? 0 : 1;

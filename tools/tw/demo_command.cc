@@ -16,7 +16,6 @@ void add_demo_command(CLI::App& app, ExitStatus& status) {
   command->add_option("--dtype", options->dtype, "f16, bf16 or f32")->capture_default_str();
   command->add_option("--target", options->target, "auto, cpu, cpu:LEVEL, cuda or sim:ARCH")->capture_default_str();
   command->add_flag("--json", options->json, "one JSON object on standard output, everything else on standard error");
-  command->callback([options, &status] {
-    status = tw::run_demo(*options) == 0 ? ExitStatus::success : ExitStatus::wrong;
-  });
+  command->callback(
+      [options, &status] { status = tw::run_demo(*options) == 0 ? ExitStatus::success : ExitStatus::wrong; });
 }

@@ -24,14 +24,16 @@ struct Finding {
   bool works = false;
   bool needed = false;  // without it nothing runs
   std::string state;
-  std::string fix;      // empty when it works
+  std::string fix;  // empty when it works
 };
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 Finding check_processor() {
   const tilewright::CpuFeatures& cpu = Session::get().cpu();
-  return {.what = "processor", .works = true, .needed = true,
+  return {.what = "processor",
+          .works = true,
+          .needed = true,
           .state = fmt::format("cpu:{}, {} usable cores, L1 {} KiB, L2 {} KiB", to_string(cpu.level), cpu.num_cores,
                                cpu.l1d_bytes >> 10, cpu.l2_bytes >> 10),
           .fix = {}};
@@ -40,8 +42,11 @@ Finding check_processor() {
 Finding check_compiler() {
   try {
     const tilewright::HostCompiler& compiler = Session::get().compiler();
-    return {.what = "C++ compiler", .works = true, .needed = true,
-            .state = fmt::format("{} ({})", compiler.path().string(), compiler.version()), .fix = {}};
+    return {.what = "C++ compiler",
+            .works = true,
+            .needed = true,
+            .state = fmt::format("{} ({})", compiler.path().string(), compiler.version()),
+            .fix = {}};
   } catch (const tilewright::Error& e) {
     return {.what = "C++ compiler", .works = false, .needed = true, .state = first_line(e.message()), .fix = e.hint()};
   }
@@ -52,12 +57,16 @@ Finding check_cache() {
     tilewright::Cache& cache = Session::get().cache();
     const std::vector<std::string> remarks = cache.take_remarks();
     if (cache.dir().empty()) {
-      return {.what = "kernel cache", .works = false, .state = remarks.empty() ? "disabled" : remarks.front(),
+      return {.what = "kernel cache",
+              .works = false,
+              .state = remarks.empty() ? "disabled" : remarks.front(),
               .fix = "set TILEWRIGHT_CACHE_DIR to a folder of yours; kernels compile every time until then"};
     }
     const tilewright::CacheStats stats = cache.stats();
-    return {.what = "kernel cache", .works = true,
-            .state = fmt::format("{}, {} entries, {} KiB", cache.dir().string(), stats.num_entries, stats.entry_bytes >> 10),
+    return {.what = "kernel cache",
+            .works = true,
+            .state =
+                fmt::format("{}, {} entries, {} KiB", cache.dir().string(), stats.num_entries, stats.entry_bytes >> 10),
             .fix = {}};
   } catch (const tilewright::Error& e) {
     return {.what = "kernel cache", .works = false, .state = first_line(e.message()), .fix = e.hint()};
@@ -80,7 +89,9 @@ Finding check_nvrtc() {
   if (version && version(&major, &minor) == 0) {
     return {.what = "NVRTC", .works = true, .state = fmt::format("version {}.{}", major, minor), .fix = {}};
   }
-  return {.what = "NVRTC", .works = false, .state = "libnvrtc.so is not found",
+  return {.what = "NVRTC",
+          .works = false,
+          .state = "libnvrtc.so is not found",
           .fix = "only needed for NVIDIA GPUs: install the CUDA toolkit, or the PyPI package nvidia-cuda-nvrtc"};
 }
 
@@ -89,7 +100,9 @@ struct Cuda {
 };
 
 Cuda check_cuda() {
-  Cuda out{.driver = {.what = "CUDA driver", .works = false, .state = "libcuda.so.1 is not found",
+  Cuda out{.driver = {.what = "CUDA driver",
+                      .works = false,
+                      .state = "libcuda.so.1 is not found",
                       .fix = "only needed for NVIDIA GPUs: install the NVIDIA driver"},
            .gpu = {.what = "GPU", .works = false, .state = "none", .fix = "kernels run on the CPU"}};
   void* library = open_library({"libcuda.so.1"});
@@ -103,7 +116,10 @@ Cuda check_cuda() {
   auto* name = reinterpret_cast<Name*>(dlsym(library, "cuDeviceGetName"));
   int number = 0;
   if (version && version(&number) == 0) {
-    out.driver = {.what = "CUDA driver", .works = true, .state = fmt::format("supports CUDA {}.{}", number / 1000, number % 1000 / 10), .fix = {}};
+    out.driver = {.what = "CUDA driver",
+                  .works = true,
+                  .state = fmt::format("supports CUDA {}.{}", number / 1000, number % 1000 / 10),
+                  .fix = {}};
   }
   int devices = 0;
   const int status = init ? init(0) : -1;
@@ -113,7 +129,10 @@ Cuda check_cuda() {
   }
   char text[128] = {};
   if (name) name(text, int(sizeof(text)), 0);
-  out.gpu = {.what = "GPU", .works = true, .state = fmt::format("{} x {}; the cuda target is not built yet (docs/status.md)", devices, text), .fix = {}};
+  out.gpu = {.what = "GPU",
+             .works = true,
+             .state = fmt::format("{} x {}; the cuda target is not built yet (docs/status.md)", devices, text),
+             .fix = {}};
   return out;
 }
 
@@ -133,10 +152,12 @@ void add_doctor_command(CLI::App& app, ExitStatus& status) {
   command->footer(tilewright::options_help());
   command->callback([json, &status] {
     const Cuda cuda = check_cuda();
-    const std::vector<Finding> findings = {check_processor(), check_compiler(), check_cache(), check_nvrtc(), cuda.driver, cuda.gpu};
+    const std::vector<Finding> findings = {check_processor(), check_compiler(), check_cache(),
+                                           check_nvrtc(),     cuda.driver,      cuda.gpu};
     if (*json) {
       nlohmann::ordered_json out = nlohmann::ordered_json::object();
-      for (const Finding& f : findings) out[f.what] = {{"works", f.works}, {"needed", f.needed}, {"state", f.state}, {"fix", f.fix}};
+      for (const Finding& f : findings)
+        out[f.what] = {{"works", f.works}, {"needed", f.needed}, {"state", f.state}, {"fix", f.fix}};
       fmt::print("{}\n", out.dump());
     } else {
       print_text(findings);

@@ -1,9 +1,10 @@
 #pragma once
 // Copies between global memory and a block's scratch, and the transposition that gemm and copies need.
 //
-// Scratch tiles have constant extents and a constant leading dimension kLd. Global sides have run-time strides in elements (may be
-// negative) and say how many rows and columns, from the tile's origin on, lie inside the tensor: any value is right, below 0 counts as 0
-// and above the extent as the extent. Every copy converts: exact upwards, round to nearest even downwards (vector.h).
+// Scratch tiles have constant extents and a constant leading dimension kLd. Global sides have run-time strides in
+// elements (may be negative) and say how many rows and columns, from the tile's origin on, lie inside the tensor: any
+// value is right, below 0 counts as 0 and above the extent as the extent. Every copy converts: exact upwards, round to
+// nearest even downwards (vector.h).
 #include "vector.h"
 
 namespace tilewright::device::cpu {
@@ -15,7 +16,8 @@ TW_INLINE void fill(T* to, T value, int n) {
   for (int i = 0; i < n; ++i) to[i] = value;
 }
 
-// ---- transposition -------------------------------------------------------------------------------------------------------------
+// ---- transposition
+// -------------------------------------------------------------------------------------------------------------
 
 // Transposes n x n registers of n lanes in log2(n) rounds of pairwise interleaving (Eklundh 1972).
 template <class V>
@@ -48,22 +50,25 @@ TW_INLINE void transpose_lanes(V (&v)[8]) {
 }
 
 template <class D, int kLanes, class S>
-TW_INLINE Vec<D, kLanes * int(sizeof(D))> load_as(const S* from) {
+TW_INLINE Vec<D, kLanes* int(sizeof(D))> load_as(const S* from) {
   D lanes[kLanes];
   convert(lanes, from, kLanes);
-  return load<Vec<D, kLanes * int(sizeof(D))>>(lanes);
+  return load<Vec<D, kLanes* int(sizeof(D))>>(lanes);
 }
 
-// What does not fill a block. Cold, so that it stays a plain loop: vectorised for 16-bit floats it took most of a kernel's compile time.
+// What does not fill a block. Cold, so that it stays a plain loop: vectorised for 16-bit floats it took most of a
+// kernel's compile time.
 template <class D, class S>
-__attribute__((noinline, cold)) void transpose_edge(const S* src, long long src_stride, int rows, int cols, D* dst, long long dst_stride) {
+__attribute__((noinline, cold)) void transpose_edge(const S* src, long long src_stride, int rows, int cols, D* dst,
+                                                    long long dst_stride) {
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < cols; ++c) dst[c * dst_stride + r] = Convert<D, S>::one(src[r * src_stride + c]);
 }
 
 // dst[c * dst_stride + r] = src[r * src_stride + c] for r < rows, c < cols.
 template <class D, class S>
-__attribute__((noinline)) void transpose(const S* src, long long src_stride, int rows, int cols, D* dst, long long dst_stride) {
+__attribute__((noinline)) void transpose(const S* src, long long src_stride, int rows, int cols, D* dst,
+                                         long long dst_stride) {
   constexpr bool kShuffles = sizeof(D) == 4;
   constexpr int kBlock = kShuffles && TW_VEC_BYTES == 16 ? 4 : 8;
   const int block_rows = rows / kBlock * kBlock, block_cols = cols / kBlock * kBlock;
@@ -72,7 +77,7 @@ __attribute__((noinline)) void transpose(const S* src, long long src_stride, int
       const S* from = src + r * src_stride + c;
       D* to = dst + c * dst_stride + r;
       if constexpr (kShuffles) {
-        Vec<D, kBlock * int(sizeof(D))> v[kBlock];
+        Vec<D, kBlock* int(sizeof(D))> v[kBlock];
         TW_UNROLL(8) for (int i = 0; i < kBlock; ++i) v[i] = load_as<D, kBlock>(from + i * src_stride);
         transpose_lanes(v);
         TW_UNROLL(8) for (int i = 0; i < kBlock; ++i) store(to + i * dst_stride, v[i]);
@@ -81,14 +86,19 @@ __attribute__((noinline)) void transpose(const S* src, long long src_stride, int
       }
     }
   }
-  if (block_cols < cols) transpose_edge<D, S>(src + block_cols, src_stride, block_rows, cols - block_cols, dst + block_cols * dst_stride, dst_stride);
-  if (block_rows < rows) transpose_edge<D, S>(src + block_rows * src_stride, src_stride, rows - block_rows, cols, dst + block_rows, dst_stride);
+  if (block_cols < cols)
+    transpose_edge<D, S>(src + block_cols, src_stride, block_rows, cols - block_cols, dst + block_cols * dst_stride,
+                         dst_stride);
+  if (block_rows < rows)
+    transpose_edge<D, S>(src + block_rows * src_stride, src_stride, rows - block_rows, cols, dst + block_rows,
+                         dst_stride);
 }
 
-// ---- global to scratch ---------------------------------------------------------------------------------------------------------
+// ---- global to scratch
+// ---------------------------------------------------------------------------------------------------------
 
-// Columns a row-major scratch tile may hold beyond kCols so that gemm_tile can run whole vectors: up to the next full vector if kLd has
-// room. copy_in zeroes them.
+// Columns a row-major scratch tile may hold beyond kCols so that gemm_tile can run whole vectors: up to the next full
+// vector if kLd has room. copy_in zeroes them.
 template <class D, int kCols, int kLd>
 constexpr int padded_cols() {
   constexpr int kUp = round_up(kCols, TW_VEC_BYTES / int(sizeof(D)) > 0 ? TW_VEC_BYTES / int(sizeof(D)) : 1);
@@ -114,9 +124,11 @@ TW_INLINE void copy_in(const S* src, long long row_stride, long long valid_rows,
   for (int r = rows; r < kRows; ++r) fill(dst + r * kLd, D{}, kPadded);
 }
 
-// dst[c * kLd + r] = src[r * row_stride + c] inside the tensor, 0 outside: the tile is stored with its columns as scratch rows.
+// dst[c * kLd + r] = src[r * row_stride + c] inside the tensor, 0 outside: the tile is stored with its columns as
+// scratch rows.
 template <class D, int kRows, int kCols, int kLd, class S>
-TW_INLINE void copy_in_transposed(const S* src, long long row_stride, long long valid_rows, long long valid_cols, D* dst) {
+TW_INLINE void copy_in_transposed(const S* src, long long row_stride, long long valid_rows, long long valid_cols,
+                                  D* dst) {
   constexpr int kPadded = padded_cols<D, kRows, kLd>();
   const int rows = clip(valid_rows, kRows), cols = clip(valid_cols, kCols);
   transpose<D, S>(src, row_stride, rows, cols, dst, kLd);
@@ -127,7 +139,8 @@ TW_INLINE void copy_in_transposed(const S* src, long long row_stride, long long 
 
 // copy_in for any two strides.
 template <class D, int kRows, int kCols, int kLd, class S>
-TW_INLINE void copy_in_strided(const S* src, long long row_stride, long long col_stride, long long valid_rows, long long valid_cols, D* dst) {
+TW_INLINE void copy_in_strided(const S* src, long long row_stride, long long col_stride, long long valid_rows,
+                               long long valid_cols, D* dst) {
   if (col_stride == 1) return copy_in<D, kRows, kCols, kLd>(src, row_stride, valid_rows, valid_cols, dst);
   if (row_stride == 1) return copy_in_transposed<D, kCols, kRows, kLd>(src, col_stride, valid_cols, valid_rows, dst);
   const int rows = clip(valid_rows, kRows), cols = clip(valid_cols, kCols);
@@ -138,7 +151,8 @@ TW_INLINE void copy_in_strided(const S* src, long long row_stride, long long col
   }
 }
 
-// ---- scratch to global ---------------------------------------------------------------------------------------------------------
+// ---- scratch to global
+// ---------------------------------------------------------------------------------------------------------
 
 // dst[r * row_stride + c] = src[r * kLd + c] for what is inside the tensor; nothing else is written.
 template <int kRows, int kCols, int kLd, class D, class S>
@@ -153,13 +167,15 @@ TW_INLINE void copy_out(const S* src, D* dst, long long row_stride, long long va
 
 // dst[c * row_stride + r] = src[r * kLd + c]: valid_rows and valid_cols count rows and columns of the scratch tile.
 template <int kRows, int kCols, int kLd, class D, class S>
-TW_INLINE void copy_out_transposed(const S* src, D* dst, long long row_stride, long long valid_rows, long long valid_cols) {
+TW_INLINE void copy_out_transposed(const S* src, D* dst, long long row_stride, long long valid_rows,
+                                   long long valid_cols) {
   transpose<D, S>(src, kLd, clip(valid_rows, kRows), clip(valid_cols, kCols), dst, row_stride);
 }
 
 // copy_out for any two strides.
 template <int kRows, int kCols, int kLd, class D, class S>
-TW_INLINE void copy_out_strided(const S* src, D* dst, long long row_stride, long long col_stride, long long valid_rows, long long valid_cols) {
+TW_INLINE void copy_out_strided(const S* src, D* dst, long long row_stride, long long col_stride, long long valid_rows,
+                                long long valid_cols) {
   if (col_stride == 1) return copy_out<kRows, kCols, kLd>(src, dst, row_stride, valid_rows, valid_cols);
   if (row_stride == 1) return copy_out_transposed<kRows, kCols, kLd>(src, dst, col_stride, valid_rows, valid_cols);
   const int rows = clip(valid_rows, kRows), cols = clip(valid_cols, kCols);

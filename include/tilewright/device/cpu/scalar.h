@@ -65,7 +65,9 @@ TW_INLINE T maximum(T a, T b) {
 template <class T, class F>
 TW_INLINE T saturate(F x) {
   constexpr bool kSigned = T(-1) < T(0);
-  constexpr T kMax = kSigned ? T(~(u64(1) << (8 * sizeof(T) - 1)) & (sizeof(T) == 8 ? ~u64(0) : (u64(1) << (8 * sizeof(T) - 1)) - 1)) : T(-1);
+  constexpr T kMax =
+      kSigned ? T(~(u64(1) << (8 * sizeof(T) - 1)) & (sizeof(T) == 8 ? ~u64(0) : (u64(1) << (8 * sizeof(T) - 1)) - 1))
+              : T(-1);
   constexpr T kMin = kSigned ? T(-kMax - 1) : T(0);
   // The first float above kMax: kMax + 1 is a power of two and so exact.
   constexpr F kAbove = F(2) * F(u64(1) << (8 * sizeof(T) - (kSigned ? 2 : 1)));

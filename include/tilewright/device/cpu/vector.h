@@ -1,8 +1,9 @@
 #pragma once
 // SIMD values for generated CPU code.
 //
-// Everything here is written with the vector extensions that g++ and clang share, never with <immintrin.h>: that header alone costs
-// 0.6 s of compile time (reference/backends.md section 1), more than a whole generated kernel. Compile with -ffp-contract=fast.
+// Everything here is written with the vector extensions that g++ and clang share, never with <immintrin.h>: that header
+// alone costs 0.6 s of compile time (reference/backends.md section 1), more than a whole generated kernel. Compile with
+// -ffp-contract=fast.
 //
 // The generated text may define, before including this header,
 //   TW_VEC_BYTES  bytes of one vector register (16, 32 or 64)     default: widest that the compiler flags allow
@@ -71,9 +72,10 @@ TW_INLINE To bit_cast(From x) {
 constexpr int round_up(int x, int to) { return (x + to - 1) / to * to; }
 constexpr int ceil_div(int x, int by) { return (x + by - 1) / by; }
 
-// ---- 16-bit floats -------------------------------------------------------------------------------------------------------------
-// Storage only: arithmetic is done in f32. Conversions are exact upwards and round to nearest even downwards; subnormals, infinities
-// and NaN (quieted, top payload bits kept) agree bit for bit with VCVTPH2PS and VCVTPS2PH.
+// ---- 16-bit floats
+// ------------------------------------------------------------------------------------------------------------- Storage
+// only: arithmetic is done in f32. Conversions are exact upwards and round to nearest even downwards; subnormals,
+// infinities and NaN (quieted, top payload bits kept) agree bit for bit with VCVTPH2PS and VCVTPS2PH.
 
 struct F16 {
   unsigned short bits;

@@ -1,9 +1,11 @@
 #pragma once
-// Elementary functions of f32 as branch-free scalars that vectorise inside a plain loop, and their f64 forms through libm.
+// Elementary functions of f32 as branch-free scalars that vectorise inside a plain loop, and their f64 forms through
+// libm.
 //
-// Compile with -fno-math-errno -fno-trapping-math (else g++ keeps branches); values do not depend on either flag. Polynomials are our own
-// minimax fits (Remez, relative error at most 2^-27 before rounding); reductions follow Muller, "Elementary Functions", 2016. Largest errors
-// below are over every 97th float (every 997th for g++ 12 and clang 16 at SSE2, AVX2 and AVX-512); NaN, infinities, zeros and subnormals are right.
+// Compile with -fno-math-errno -fno-trapping-math (else g++ keeps branches); values do not depend on either flag.
+// Polynomials are our own minimax fits (Remez, relative error at most 2^-27 before rounding); reductions follow Muller,
+// "Elementary Functions", 2016. Largest errors below are over every 97th float (every 997th for g++ 12 and clang 16 at
+// SSE2, AVX2 and AVX-512); NaN, infinities, zeros and subnormals are right.
 #include "vector.h"
 
 namespace tilewright::device::cpu {
