@@ -61,7 +61,7 @@ class Simplifier : public Rewriter {
   void rewrite_if(const IfStmt& branch, const Loc& loc, Block& out);
   void rewrite_while(const WhileStmt& loop, const Loc& loc, Block& out);
   void rewrite_loop(const ForStmt& loop, const Loc& loc, Block& out);
-  void fix(const LoopDim& dim, const Loc& loc, Block& out);
+  void fix(const LoopDim& dim, bool may_name, const Loc& loc, Block& out);
   bool keeps_loop(const ForStmt& loop, const Block& body) const;
 
   const Kernel& kernel_;
@@ -151,10 +151,11 @@ void Simplifier::rewrite_while(const WhileStmt& loop, const Loc& loc, Block& out
   out.push_back(make_stmt(WhileStmt{.condition = condition, .body = rewrite_where(loop.body, condition)}, loc));
 }
 
-// The variable of one iteration is its begin; loads are read once, before the body.
-void Simplifier::fix(const LoopDim& dim, const Loc& loc, Block& out) {
+// The variable of a dimension of one iteration is its begin. A single loop may name it before the body, where loads
+// are read once; in a nest the extents of inner dimensions need it as well.
+void Simplifier::fix(const LoopDim& dim, bool may_name, const Loc& loc, Block& out) {
   replaced_.erase(dim.var.var_id());
-  if (!reads_tile(dim.begin) && num_nodes(dim.begin) <= kMaxInlineNodes) {
+  if (!may_name || (!reads_tile(dim.begin) && num_nodes(dim.begin) <= kMaxInlineNodes)) {
     replaced_.emplace(dim.var.var_id(), dim.begin);
     return;
   }
@@ -189,7 +190,7 @@ void Simplifier::rewrite_loop(const ForStmt& loop, const Loc& loc, Block& out) {
       rebuilt.dims.push_back(std::move(d));
       continue;
     }
-    fix(d, loc, names);
+    fix(d, loop.dims.size() == 1, loc, names);
     single = std::move(d);
   }
   if (runs) rewrite_block(loop.body, rebuilt.body);
@@ -201,9 +202,8 @@ void Simplifier::rewrite_loop(const ForStmt& loop, const Loc& loc, Block& out) {
   if (rebuilt.body.empty()) return;
   const bool inlined = once && !keeps_loop(loop, rebuilt.body);
   if (once && !inlined) {
-    // The loop binds its variable itself.
-    std::erase_if(names, [&](const Stmt& s) { return equal(get_if<LetStmt>(s)->var, single->var); });
     rebuilt.dims.push_back(*single);
+    names.clear();  // the loop binds its variable itself
   }
   rebuilt.body.insert(rebuilt.body.begin(), names.begin(), names.end());
   if (inlined)

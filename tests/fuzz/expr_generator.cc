@@ -110,6 +110,7 @@ T::Expr ExprGenerator::select(DType t, int depth) {
 
 // Mostly away from poles and overflow.
 T::Expr ExprGenerator::function(DType t, int depth) {
+  if (t != DType::f64 && random_.chance(20)) return T::cast(function(DType::f64, depth), t);
   const T::Expr x = make(t, depth - 1);
   const bool careful = random_.chance(85);
   const T::Expr positive = careful ? T::abs(x) + T::Expr(0.25) : x;
@@ -179,11 +180,13 @@ T::Expr ExprGenerator::integer(DType t, int depth) {
 }
 
 T::Expr ExprGenerator::compare(int depth) {
-  const DType t = random_.chance(12) ? DType::boolean : any_dtype();
+  const DType t = random_.chance(25) ? DType::boolean : any_dtype();
   const T::Expr a = make(t, depth - 1), b = make(t, depth - 1);
-  switch (random_.between(0, is_boolean(t) ? 1 : 5)) {
-    case 0: return a == b;
-    case 1: return a != b;
+  switch (is_boolean(t) ? random_.between(0, 1) : random_.between(0, 7)) {
+    case 0:
+    case 6: return a == b;
+    case 1:
+    case 7: return a != b;
     case 2: return a < b;
     case 3: return a <= b;
     case 4: return a > b;
@@ -194,7 +197,7 @@ T::Expr ExprGenerator::compare(int depth) {
 T::Expr ExprGenerator::boolean(int depth) {
   if (depth <= 0) return leaf(DType::boolean);
   const int64_t kind = random_.between(0, 11);
-  if (kind > 7) return compare(depth);
+  if (kind > 7 || (kind == 7 && random_.chance(50))) return compare(depth);
   if (kind == 6) return T::cast(make(any_dtype(), depth - 1), DType::boolean);
   const T::Expr a = boolean(depth - 1);
   if (kind == 2) return !a;

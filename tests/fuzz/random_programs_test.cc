@@ -30,7 +30,7 @@ constexpr uint64_t kFirstSeed = 1;
 // Programs of one compilation. Larger batches share more of the device library's instantiations, but a compiler run
 // cannot be split over cores.
 constexpr size_t kBatch = 25;
-constexpr uint64_t kBatchesPerOptimized = 5;
+constexpr uint64_t kBatchesPerOptimized = 8;
 constexpr int kMaxReports = 5;
 
 uint64_t from_environment(const char* name, uint64_t otherwise) {

@@ -179,6 +179,10 @@ TEST_F(Bounds, ConditionsThatLoadDoNotOutliveStores) {
   facts.bind(i, int_imm(0), load(0, "A", kIndex, {int_imm(1)}));
   EXPECT_FALSE(prove(lt(i, load(0, "A", kIndex, {int_imm(1)})), facts));
   EXPECT_TRUE(prove(le(int_imm(0), i), facts));
+  const Expr j = fresh("j"), begin = floormod(load(0, "A", kIndex, {int_imm(2)}), 8);
+  facts.bind(j, begin, int_imm(4));
+  EXPECT_FALSE(prove(le(begin, j), facts));
+  EXPECT_TRUE(prove(le(j, int_imm(10)), facts));
 }
 
 TEST_F(Bounds, Divisors) {

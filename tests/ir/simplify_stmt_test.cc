@@ -150,6 +150,13 @@ TEST_F(SimplifyStmt, LoopsOfNoAndOneIteration) {
   const Expr first = element(kArray, zero);
   expect({loop_over(LoopKind::serial, {{i, first, one}}, {mark, use})},
          {make_stmt(LetStmt{.var = i, .value = first}), mark, use});
+  const Block nest = {loop_over(LoopKind::parallel, {{j, zero, int_imm(4)}, {i, first, one}}, {store(kArray, j, i)})};
+  expect(nest, nest);
+  // A long begin has a name, except where an inner extent needs it.
+  const Expr begin = floormod(x * 3 + floordiv(y * 5, 7) * 11, 8);
+  expect({loop_over(LoopKind::serial, {{i, begin, one}}, {use})}, {make_stmt(LetStmt{.var = i, .value = begin}), use});
+  expect({loop_over(LoopKind::parallel, {{i, begin, one}, {j, zero, i}}, {mark})},
+         {loop_over(LoopKind::parallel, {{j, zero, begin}}, {mark})});
 }
 
 TEST_F(SimplifyStmt, JumpsKeepTheirLoop) {
@@ -244,7 +251,10 @@ class Programs {
     const std::vector<VarInfo> outside = vars_;
     const int64_t n = out.kind == LoopKind::parallel ? random_.between(1, 2) : 1;
     for (int64_t d = 0; d < n; ++d) {
-      const Expr begin = random_.chance(60) ? int_imm(random_.between(0, 3)) : any(1);
+      const bool loads = random_.chance(20), constant = random_.chance(60);
+      const Expr begin = loads      ? element(kArray, index())
+                         : constant ? int_imm(random_.between(0, 3))
+                                    : any(1);
       const Expr extent = random_.chance(75)
                               ? int_imm(random_.pick({int64_t(0), int64_t(1), int64_t(1), int64_t(2), int64_t(3)}))
                               : floormod(any(1), 4);
