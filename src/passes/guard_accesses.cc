@@ -83,13 +83,12 @@ bool Guarding::assume_in_bounds(const Expr& index, const Expr& extent) {
     }
     const ir::Interval range = ir::bounds(term, facts_);
     if (!range.lo || !range.hi) return false;
-    low = low + ir::int_imm(*range.lo) * coefficient;
-    high = high + ir::int_imm(*range.hi) * coefficient;
-    if (coefficient < 0) {
-      const int64_t span = (*range.hi - *range.lo) * coefficient;
-      low = low + span;
-      high = high - span;
+    int64_t a = 0, b = 0;
+    if (__builtin_mul_overflow(*range.lo, coefficient, &a) || __builtin_mul_overflow(*range.hi, coefficient, &b)) {
+      return false;
     }
+    low = low + std::min(a, b);
+    high = high + std::max(a, b);
   }
   Mentions outer(nest_);
   outer.visit(extent);

@@ -75,14 +75,16 @@ T::Expr ExprGenerator::element(const TileInfo& tile) {
   const T::Expr value = T::Access(tile.tile.id(), at);
   if (!guard) return value;
   T::Expr inside = true;
-  for (size_t d = 0; d < at.size(); ++d) inside = inside && T::Expr(0) <= at[d].begin && at[d].begin < T::Expr(tile.shape[d]);
+  for (size_t d = 0; d < at.size(); ++d)
+    inside = inside && T::Expr(0) <= at[d].begin && at[d].begin < T::Expr(tile.shape[d]);
   return T::if_then_else(inside, value, constant(tile.dtype));
 }
 
 T::Expr ExprGenerator::constant(DType t) {
   if (is_boolean(t)) return T::cast(T::Expr(random_.chance(50)), t);
   if (is_float(t)) return T::cast(T::Expr(random_.pick({0.0, 1.0, -1.0, 0.5, 2.0, -3.25, 0.1, 0.001, 7.0, -0.375})), t);
-  const int64_t value = is_unsigned(t) ? random_.pick({0, 1, 2, 3, 7, 100, 255}) : random_.pick({0, 1, -1, 2, 3, -5, 7, 100, -128});
+  const int64_t value =
+      is_unsigned(t) ? random_.pick({0, 1, 2, 3, 7, 100, 255}) : random_.pick({0, 1, -1, 2, 3, -5, 7, 100, -128});
   return T::cast(T::Expr(value), t);
 }
 
@@ -103,7 +105,7 @@ T::Expr ExprGenerator::leaf(DType t) {
 }
 
 T::Expr ExprGenerator::select(DType t, int depth) {
-  const T::Expr condition = random_.chance(60) ? exact_condition() : boolean(depth - 1);
+  const T::Expr condition = random_.chance(35) ? exact_condition() : boolean(depth - 1);
   const T::Expr then = make(t, depth - 1), otherwise = make(t, depth - 1);
   return T::if_then_else(condition, then, otherwise);
 }
@@ -135,8 +137,8 @@ T::Expr ExprGenerator::function(DType t, int depth) {
 }
 
 T::Expr ExprGenerator::floating(DType t, int depth) {
-  const int64_t kind = random_.between(0, 13);
-  if (kind == 8) return select(t, depth);
+  const int64_t kind = random_.between(0, 14);
+  if (kind == 8 || kind == 14) return select(t, depth);
   if (kind > 10) return function(t, depth);
   const T::Expr a = kind == 9 ? make(any_dtype(), depth - 1) : make(t, depth - 1);
   if (kind == 9) return T::cast(a, t);
@@ -180,13 +182,15 @@ T::Expr ExprGenerator::integer(DType t, int depth) {
 }
 
 T::Expr ExprGenerator::compare(int depth) {
-  const DType t = random_.chance(25) ? DType::boolean : any_dtype();
+  const DType t = random_.chance(35) ? DType::boolean : any_dtype();
   const T::Expr a = make(t, depth - 1), b = make(t, depth - 1);
-  switch (is_boolean(t) ? random_.between(0, 1) : random_.between(0, 7)) {
+  switch (is_boolean(t) ? random_.between(0, 1) : random_.between(0, 9)) {
     case 0:
-    case 6: return a == b;
+    case 6:
+    case 8: return a == b;
     case 1:
-    case 7: return a != b;
+    case 7:
+    case 9: return a != b;
     case 2: return a < b;
     case 3: return a <= b;
     case 4: return a > b;
@@ -196,8 +200,8 @@ T::Expr ExprGenerator::compare(int depth) {
 
 T::Expr ExprGenerator::boolean(int depth) {
   if (depth <= 0) return leaf(DType::boolean);
-  const int64_t kind = random_.between(0, 11);
-  if (kind > 7 || (kind == 7 && random_.chance(50))) return compare(depth);
+  const int64_t kind = random_.between(0, 12);
+  if (kind > 8) return compare(depth);
   if (kind == 6) return T::cast(make(any_dtype(), depth - 1), DType::boolean);
   const T::Expr a = boolean(depth - 1);
   if (kind == 2) return !a;

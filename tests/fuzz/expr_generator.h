@@ -19,7 +19,7 @@ struct TileInfo {
   std::vector<int64_t> shape;
   bool serial_only = false;  // not to be written in parallel loops
   bool global = false;
-  bool frozen = false;    // never written again: its values are exact, so that indices may be read from it
+  bool frozen = false;                // never written again: its values are exact, so that indices may be read from it
   std::vector<T::Expr> extents = {};  // of a tensor, as declared
 
   int rank() const { return int(shape.size()); }
@@ -45,7 +45,7 @@ struct Surroundings {
   std::vector<Index> indices;     // block indices, loop variables, integer parameters
   std::vector<Index> nest;        // variables of the innermost Parallel loop
   std::vector<Scalar> scalars;
-  std::vector<Scalar> own;        // elements that the current iteration writes and so may read
+  std::vector<Scalar> own;  // elements that the current iteration writes and so may read
 };
 
 class ExprGenerator {

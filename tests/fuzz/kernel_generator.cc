@@ -81,7 +81,8 @@ void KernelGenerator::write_whole(const TileInfo& tile) {
       if (const auto src = match(tensor, wide_extents(tile.shape), &whole)) return T::copy(*src, whole.operand);
     }
   }
-  if (kind < 7 && !tile.serial_only && tile.rank() > 0 && tile.rank() <= 3 && !tile.empty()) return parallel_into(tile, false);
+  if (kind < 7 && !tile.serial_only && tile.rank() > 0 && tile.rank() <= 3 && !tile.empty())
+    return parallel_into(tile, false);
   if (kind == 9) return T::clear(tile.tile);
   T::fill(tile.tile, exprs_.constant(tile.dtype));
 }
@@ -171,7 +172,8 @@ std::optional<T::Operand> KernelGenerator::match(const TileInfo& tile, const std
       out.subscripts.emplace_back(begin);
     }
   }
-  if (wide.empty() && peer) out.subscripts.back() = T::Subscript(T::slice(out.subscripts.back().begin, out.subscripts.back().begin + 1));
+  if (wide.empty() && peer)
+    out.subscripts.back() = T::Subscript(T::slice(out.subscripts.back().begin, out.subscripts.back().begin + 1));
   return out;
 }
 
@@ -181,7 +183,8 @@ void KernelGenerator::copy_global_to_chip() {
   const std::optional<TileInfo> dst = some_tile(true);
   if (!dst || around_.tensors.empty() || dst->rank() == 0) return;
   const Part part = part_of(*dst);
-  if (const auto src = match(random_.pick(around_.tensors), wide_extents(part.extents), &part)) T::copy(*src, part.operand);
+  if (const auto src = match(random_.pick(around_.tensors), wide_extents(part.extents), &part))
+    T::copy(*src, part.operand);
 }
 
 void KernelGenerator::copy_chip_to_chip() {
@@ -229,14 +232,15 @@ void KernelGenerator::gemm() {
   ++gemms_;
   const auto extent = [&] {
     if (random_.chance(4)) return int64_t(0);
-    return random_.pick({int64_t(1), int64_t(2), int64_t(3), int64_t(4), int64_t(5), int64_t(7), int64_t(8), int64_t(13), int64_t(16), int64_t(17)});
+    return random_.pick({int64_t(1), int64_t(2), int64_t(3), int64_t(4), int64_t(5), int64_t(7), int64_t(8),
+                         int64_t(13), int64_t(16), int64_t(17)});
   };
   const int64_t m = extent(), n = extent(), k = extent();
   static const std::vector<std::pair<DType, DType>> kDTypes = {
-      {DType::f32, DType::f32}, {DType::f32, DType::f32},  {DType::f16, DType::f32},   {DType::bf16, DType::f32},
+      {DType::f32, DType::f32}, {DType::f32, DType::f32},   {DType::f16, DType::f32},  {DType::bf16, DType::f32},
       {DType::f16, DType::f16}, {DType::bf16, DType::bf16}, {DType::i32, DType::i32},  {DType::i8, DType::i32},
-      {DType::f64, DType::f64}, {DType::f32, DType::f64},  {DType::f16, DType::bf16},  {DType::i32, DType::i64},
-      {DType::u8, DType::i32},  {DType::i8, DType::i8},    {DType::i32, DType::i32},   {DType::bf16, DType::f16}};
+      {DType::f64, DType::f64}, {DType::f32, DType::f64},   {DType::f16, DType::bf16}, {DType::i32, DType::i64},
+      {DType::u8, DType::i32},  {DType::i8, DType::i8},     {DType::i32, DType::i32},  {DType::bf16, DType::f16}};
   const auto [from, to] = random_.pick(kDTypes);
   T::GemmOptions options{.transpose_A = random_.chance(40), .transpose_B = random_.chance(40)};
   options.policy = random_.pick({T::Square, T::FullRow, T::FullCol});

@@ -20,7 +20,7 @@ struct KernelPlan {
   std::vector<T::Expr> grid;
   std::vector<int64_t> grid_extents;  // their values
   std::vector<Output> outputs;        // every element inside the tensors is written
-  std::vector<TileInfo> dumps;        // [blocks, rows, cols]: parts of on-chip tiles of each block
+  std::vector<TileInfo> dumps;        // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
   Surroundings surroundings;          // tensors and scalars of the program
 };
 
@@ -50,6 +50,7 @@ class KernelGenerator {
   void branch(int depth);
   void write_output(const Output& output);
   void dump(const TileInfo& into);
+  void collect_scalars();
   void open();
 
   // Parallel loops.

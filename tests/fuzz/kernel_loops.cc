@@ -116,7 +116,8 @@ void KernelGenerator::loop_body(const T::Expr& var, int64_t low, int64_t high, b
 void KernelGenerator::loop(int depth) {
   int64_t trips = random_.between(0, 4);
   const int64_t kind = random_.between(0, 5);
-  const int64_t step = kind >= 4 ? 1 : random_.pick({int64_t(1), int64_t(1), int64_t(2), int64_t(3), int64_t(-1), int64_t(-2)});
+  const int64_t step =
+      kind >= 4 ? 1 : random_.pick({int64_t(1), int64_t(1), int64_t(2), int64_t(3), int64_t(-1), int64_t(-2)});
   int64_t start = random_.between(-2, 4);
   const int64_t sign = step > 0 ? 1 : -1;
   T::Expr stop = start + trips * step - (trips > 0 ? sign * random_.between(0, step * sign - 1) : 0);
@@ -130,17 +131,24 @@ void KernelGenerator::loop(int depth) {
     trips = ((v.low % 4) + 4) % 4;
     stop = v.value % 4;
   }
+  // Tells how many iterations ran, and in which order.
+  const T::Var history = T::alloc_var(T::i32, 1);
+  around_.scalars.push_back({.value = history, .dtype = DType::i32});
+  const auto body = [&](const T::Expr& v, int64_t low, int64_t high, bool may_leave) {
+    history = T::Expr(history) * 3 + v;
+    loop_body(v, low, high, may_leave, depth);
+  };
   scope([&] {
     if (!spend(trips)) return action(0);
     const int64_t last = start + std::max<int64_t>(trips - 1, 0) * step;
     const int64_t low = std::min(start, last), high = std::max(start, last);
     if (kind < 3) {
-      for (auto v : T::serial(start, stop, step)) loop_body(v, low, high, true, depth);
+      for (auto v : T::serial(start, stop, step)) body(v, low, high, true);
     } else if (kind == 3) {
-      for (auto v : T::unroll(start, stop, step)) loop_body(v, low, high, true, depth);
+      for (auto v : T::unroll(start, stop, step)) body(v, low, high, true);
     } else {
       const T::PipelineOptions options{.num_stages = int(random_.between(0, 3))};
-      for (auto v : T::Pipelined(start, stop, options)) loop_body(v, low, high, false, depth);
+      for (auto v : T::Pipelined(start, stop, options)) body(v, low, high, false);
     }
   });
 }
@@ -173,7 +181,8 @@ void KernelGenerator::branch(int depth) {
 // ---- the frame -------------------------------------------------------------------------------------------------
 
 void KernelGenerator::parallel_output(const Output& output, const TileInfo& result, const std::vector<T::Expr>& begin) {
-  std::vector<int64_t> extents(output.block.begin(), output.block.begin() + std::min<int64_t>(3, int64_t(output.block.size())));
+  std::vector<int64_t> extents(output.block.begin(),
+                               output.block.begin() + std::min<int64_t>(3, int64_t(output.block.size())));
   const auto store = [&] {
     std::vector<T::Subscript> from, to;
     for (size_t d = 0; d < output.block.size(); ++d) {
@@ -203,22 +212,38 @@ void KernelGenerator::write_output(const Output& output) {
   T::copy(T::Operand(result.tile), T::Operand(T::Access(output.tensor.tile.id(), kind < 7 ? head : slices)));
 }
 
-// A part of a tile, as it is now, to the row of `into` that belongs to this block.
+// Parts of tiles, as they are now, to the slots of `into` that belong to this block.
 void KernelGenerator::dump(const TileInfo& into) {
   if (around_.tiles.empty()) return;
-  const TileInfo& tile = random_.pick(around_.tiles);
-  if (tile.rank() == 0 || tile.empty()) return;
   T::Expr row = blocks_.back();
   for (size_t d = blocks_.size() - 1; d-- > 0;) row = row * plan_.grid_extents[d] + blocks_[d];
-  std::vector<T::Subscript> from, to = {T::Subscript(row), T::Subscript(T::slice(0, 1)), T::Subscript(T::slice(0, 1))};
-  for (int d = 0; d < tile.rank(); ++d) {
-    const int place = d - tile.rank() + 3;  // of `into`
-    const int64_t extent = place < 1 ? 1 : std::min(tile.shape[size_t(d)], into.shape[size_t(place)]);
-    const int64_t begin = random_.chance(50) ? tile.shape[size_t(d)] - extent : 0;
-    from.emplace_back(T::slice(begin, begin + extent));
-    if (place >= 1) to[size_t(place)] = T::Subscript(T::slice(0, extent));
+  const auto first = size_t(random_.between(0, int64_t(around_.tiles.size()) - 1));
+  const size_t slots = std::min(size_t(into.shape[1]), around_.tiles.size());
+  for (size_t slot = 0; slot < slots; ++slot) {
+    const TileInfo& tile = around_.tiles[(first + slot) % around_.tiles.size()];
+    if (tile.rank() == 0 || tile.empty()) continue;
+    std::vector<T::Subscript> from, to = {T::Subscript(row), T::Subscript(T::Expr(int64_t(slot))),
+                                          T::Subscript(T::slice(0, 1)), T::Subscript(T::slice(0, 1))};
+    for (int d = 0; d < tile.rank(); ++d) {
+      const int place = d - tile.rank() + 4;  // of `into`
+      const int64_t extent = place < 2 ? 1 : std::min(tile.shape[size_t(d)], into.shape[size_t(place)]);
+      const int64_t begin = random_.chance(50) ? tile.shape[size_t(d)] - extent : 0;
+      from.emplace_back(T::slice(begin, begin + extent));
+      if (place >= 2) to[size_t(place)] = T::Subscript(T::slice(0, extent));
+    }
+    T::copy(T::Operand(T::Access(tile.tile.id(), from)), T::Operand(T::Access(into.tile.id(), to)));
   }
-  T::copy(T::Operand(T::Access(tile.tile.id(), from)), T::Operand(T::Access(into.tile.id(), to)));
+}
+
+// The values of scalars, into a tile.
+void KernelGenerator::collect_scalars() {
+  const auto count = std::min<int64_t>(int64_t(around_.scalars.size()), 6);
+  if (count == 0) return;
+  const TileInfo tile = fresh({count}, DType::f64);
+  for (int64_t i = 0; i < count; ++i) {
+    const Scalar& scalar = around_.scalars[around_.scalars.size() - 1 - size_t(i)];
+    T::Access(tile.tile.id(), {T::Subscript(T::Expr(i))}) = T::cast(scalar.value, DType::f64);
+  }
 }
 
 void KernelGenerator::open() {
@@ -251,6 +276,7 @@ void KernelGenerator::run() {
   for (int64_t i = 0; i < tiles; ++i) fresh(small_shape(int(random_.between(1, 4))), some_dtype());
   const int64_t actions = random_.between(2, 6);
   for (int64_t a = 0; a < actions; ++a) action(2);
+  collect_scalars();
   for (const TileInfo& into : plan_.dumps) dump(into);
   for (const Output& output : plan_.outputs) write_output(output);
   detail::close_kernel(depth);

@@ -95,7 +95,8 @@ void Generator::fill(TensorContents& contents) {
   int64_t num_elems = 1;
   for (int64_t e : contents.shape) num_elems *= e;
   int64_t last = 0;
-  for (size_t d = 0; d < contents.shape.size(); ++d) last += std::max<int64_t>(contents.shape[d] - 1, 0) * contents.strides[d];
+  for (size_t d = 0; d < contents.shape.size(); ++d)
+    last += std::max<int64_t>(contents.shape[d] - 1, 0) * contents.strides[d];
   const int64_t width = bytes_of(contents.dtype);
   contents.bytes.resize(size_t((last + 1) * width));
   const bool extreme = random_.chance(15);
@@ -133,7 +134,8 @@ TileInfo Generator::add_tensor(DType dtype, const std::vector<int64_t>& shape, c
       options.strides.push_back(is_dynamic ? T::dynamic(name("s")) : T::Expr(stride));
     }
   }
-  if (random_.chance(40)) options.safe_value = is_boolean(dtype) || is_unsigned(dtype) ? 1 : random_.pick({1.0, -2.0, 5.0});
+  if (random_.chance(40))
+    options.safe_value = is_boolean(dtype) || is_unsigned(dtype) ? 1 : random_.pick({1.0, -2.0, 5.0});
   fill(contents);
   arguments_.emplace_back(std::move(contents));
   const T::Tile tile = T::tensor(name(stem), T::Shape(extents), dtype, options);
@@ -143,7 +145,8 @@ TileInfo Generator::add_tensor(DType dtype, const std::vector<int64_t>& shape, c
 void Generator::add_scalars() {
   const int64_t count = random_.between(0, 2);
   for (int64_t i = 0; i < count; ++i) {
-    const DType t = random_.pick({DType::i32, DType::i32, DType::i64, DType::f32, DType::f16, DType::boolean, DType::f64});
+    const DType t =
+        random_.pick({DType::i32, DType::i32, DType::i64, DType::f32, DType::f16, DType::boolean, DType::f64});
     const T::Expr value = T::scalar(name("x"), t);
     if (is_float(t)) {
       arguments_.emplace_back(round_to(t, random_.normal()));
@@ -198,7 +201,8 @@ Output Generator::plan_output(const KernelPlan& plan, bool workspace) {
   std::vector<T::Expr> extents(shape.begin(), shape.end());
   const T::Tile tile = T::alloc_global(T::Shape(extents), dtype);
   return {.tensor = {.tile = tile, .dtype = dtype, .shape = shape, .global = true, .extents = extents},
-          .grid_dim = grid_dim, .block = block};
+          .grid_dim = grid_dim,
+          .block = block};
 }
 
 void Generator::add_kernel(bool is_last) {
@@ -213,9 +217,8 @@ void Generator::add_kernel(bool is_last) {
   for (int64_t i = 0; i < outputs; ++i) plan.outputs.push_back(plan_output(plan, !is_last && i == 0));
   int64_t blocks = 1;
   for (int64_t e : plan.grid_extents) blocks *= e;
-  for (DType t : {DType::f64, tensor_dtype()}) {
-    plan.dumps.push_back(add_tensor(t, {blocks, random_.between(8, 20), random_.between(16, 40)}, "D"));
-  }
+  plan.dumps.push_back(add_tensor(DType::f64, {blocks, 6, random_.between(6, 10), random_.between(12, 24)}, "D"));
+  plan.dumps.push_back(add_tensor(tensor_dtype(), {blocks, 2, random_.between(6, 10), random_.between(12, 24)}, "D"));
   for (size_t g = 0; g < plan.grid_extents.size(); ++g) {
     T::Expr extent = plan.grid_extents[g];
     // From the shape of a tensor, where that gives the number.

@@ -252,9 +252,7 @@ class Programs {
     const int64_t n = out.kind == LoopKind::parallel ? random_.between(1, 2) : 1;
     for (int64_t d = 0; d < n; ++d) {
       const bool loads = random_.chance(20), constant = random_.chance(60);
-      const Expr begin = loads      ? element(kArray, index())
-                         : constant ? int_imm(random_.between(0, 3))
-                                    : any(1);
+      const Expr begin = loads ? element(kArray, index()) : constant ? int_imm(random_.between(0, 3)) : any(1);
       const Expr extent = random_.chance(75)
                               ? int_imm(random_.pick({int64_t(0), int64_t(1), int64_t(1), int64_t(2), int64_t(3)}))
                               : floormod(any(1), 4);

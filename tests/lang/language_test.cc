@@ -9,6 +9,7 @@
 
 #include <cmath>
 
+// clang-format off: the sample is quoted as the documentation has it.
 namespace sample {
 
 namespace T = tilewright::lang;
@@ -22,7 +23,7 @@ T::Program matmul_relu(int64_t M, int64_t N, int64_t K, int block_M, int block_N
     auto [bx, by] = T::Kernel({T::ceildiv(N, block_N), T::ceildiv(M, block_M)}, {.threads = 128});
     auto A_shared = T::alloc_shared({block_M, block_K}, f16);
     auto B_shared = T::alloc_shared({block_K, block_N}, f16);
-    auto C_local  = T::alloc_fragment({block_M, block_N}, f32);
+    auto C_local = T::alloc_fragment({block_M, block_N}, f32);
     T::use_swizzle(4);
     T::clear(C_local);
     for (auto ko : T::Pipelined(T::ceildiv(K, block_K), {.num_stages = 3})) {
@@ -36,6 +37,7 @@ T::Program matmul_relu(int64_t M, int64_t N, int64_t K, int block_M, int block_N
 }
 
 }  // namespace sample
+// clang-format on
 
 namespace tilewright::tests {
 namespace {
@@ -58,7 +60,8 @@ HostArray counted(DType dtype, std::vector<int64_t> shape) {
 
 TEST(Language, Sample) {
   constexpr int64_t kM = 100, kN = 70, kK = 45;
-  const Args args = {HostArray(T::f16, {kM, kK}).fill_random(1, -1, 1), HostArray(T::f16, {kK, kN}).fill_random(2, -1, 1), HostArray(T::f16, {kM, kN})};
+  const Args args = {HostArray(T::f16, {kM, kK}).fill_random(1, -1, 1),
+                     HostArray(T::f16, {kK, kN}).fill_random(2, -1, 1), HostArray(T::f16, {kM, kN})};
   Expected want{.value = std::vector<Real>(kM * kN), .bound = std::vector<Real>(kM * kN)};
   for (int64_t i = 0; i < kM; ++i) {
     for (int64_t j = 0; j < kN; ++j) {
@@ -86,7 +89,8 @@ TEST(Language, ProgramHasNameAndText) {
 }
 
 TEST(Language, CallOperatorBindAndNames) {
-  HostArray a = HostArray(T::f16, {9, 8}).fill_random(1, 0, 1), b = HostArray(T::f16, {8, 7}).fill_random(2, 0, 1), c(T::f16, {9, 7}), d(T::f16, {9, 7});
+  HostArray a = HostArray(T::f16, {9, 8}).fill_random(1, 0, 1), b = HostArray(T::f16, {8, 7}).fill_random(2, 0, 1),
+            c(T::f16, {9, 7}), d(T::f16, {9, 7});
   const CompiledKernel kernel = compile(sample::matmul_relu(9, 7, 8, 16, 16, 16), {.target = "cpu"});
   kernel(a.view(), b.view(), c.view());
   const Launch launch = kernel.bind(a.view(), b.view(), d.view());
