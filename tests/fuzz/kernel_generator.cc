@@ -100,7 +100,6 @@ std::optional<TileInfo> KernelGenerator::some_tile(bool writable) {
 T::Expr KernelGenerator::begin_in(const TileInfo& tile, int dim, int64_t extent) {
   const int64_t room = tile.shape[size_t(dim)] - extent;
   if (!tile.global) {
-    if (room < 0) return exprs_.index_near(1) - (-room);
     if (random_.chance(60) || around_.indices.empty()) return T::Expr(random_.between(0, room));
     if (random_.chance(70)) return exprs_.index_into(room + 1);
     return random_.pick(around_.indices).value - random_.between(0, 2);
@@ -163,8 +162,8 @@ std::optional<T::Operand> KernelGenerator::match(const TileInfo& tile, const std
   for (int d = 0; d < rank; ++d) {
     const int left = rank - d, needed = int(wide.size() - next);
     const bool take = needed > 0 && (left == needed || random_.chance(60));
-    if (take && !tile.global && wide[next] > tile.shape[size_t(d)]) return std::nullopt;
     const int64_t extent = take ? wide[next++] : 1;
+    if (!tile.global && extent > tile.shape[size_t(d)]) return std::nullopt;
     const T::Expr begin = begin_in(tile, d, extent);
     if (take || random_.chance(30)) {
       out.subscripts.emplace_back(T::slice(begin, begin + extent));

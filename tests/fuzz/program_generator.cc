@@ -78,7 +78,10 @@ std::vector<int64_t> Generator::pick_strides(const std::vector<int64_t>& shape) 
 
 double random_float(Random& random, bool extreme) {
   const int64_t kind = random.between(0, 99);
-  if (kind < 45) return double(random.between(-8, 8));
+  if (kind < 40) return double(random.between(-8, 8));
+  // One bit more than bf16 (f16) holds: half of them are ties when rounded to it.
+  if (kind < 46) return double(random.between(-511, 511)) / 64;
+  if (kind < 50) return double(random.between(-4095, 4095)) / 512;
   if (kind < 95 || !extreme) return random.normal();
   constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
   return random.pick({-0.0, kInf, -kInf, kNan, 1e-40, 65504.0, -3e38, 1e-7});
