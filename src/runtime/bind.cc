@@ -1,5 +1,6 @@
 #include "runtime/bind.h"
 
+#include "ir/simplify.h"
 #include "runtime/bind_extents.h"
 #include "support/error.h"
 #include "target/dtype.h"
@@ -60,6 +61,7 @@ class Binder {
     check_count();
     for (size_t p = 0; p < program_.params.size(); ++p) bind(p);
     solve_extents(program_, facts_, bound_.scalars);
+    check_solved();
     for (size_t t = 0; t < program_.tensors.size(); ++t) {
       if (program_.tensors[t].kind == ir::TensorKind::workspace) allocate(t);
     }
@@ -140,6 +142,18 @@ class Binder {
       if (view.shape[d] >= 0) continue;
       throw tensor_error(position, tensor, "the extent of dimension {} is {}", d, view.shape[d])
           .hint("extents are 0 or more");
+    }
+  }
+
+  // The compiler takes for granted that index arithmetic on extents and strides does not wrap.
+  void check_solved() const {
+    for (const ir::Scalar& scalar : program_.scalars) {
+      if (scalar.kind != ir::ScalarKind::extent) continue;
+      const int64_t value = bound_.scalars[size_t(scalar.var.var_id())]->i;
+      if (value >= -ir::kMaxExtent && value <= ir::kMaxExtent) continue;
+      throw invalid_argument("the extent {} is {}, but at most {} is possible", scalar.var->name, value, ir::kMaxExtent)
+          .note(scalar.var->name, scalar.loc)
+          .hint("check the shapes and strides of the tensors that use it");
     }
   }
 

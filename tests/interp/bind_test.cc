@@ -66,6 +66,14 @@ TEST(Bind, CountKindDtypeRank) {
             "  hint: reshape the view; unit dimensions count");
 }
 
+TEST(Bind, ExtentTooLarge) {
+  Matmul p;
+  const int64_t most = int64_t(1) << 48;
+  EXPECT_NO_THROW(p.bind({p.of({0, most}), p.of({most, 0})}));
+  EXPECT_EQ(p.refusal({p.of({0, most + 1}), p.of({most + 1, 0})}).substr(0, 81),
+            "error: the extent k is 281474976710657, but at most 281474976710656 is possible\n ");
+}
+
 TEST(Bind, DevicePointerAlignmentExtent) {
   Matmul p;
   TensorView a = p.of({2, 3});
