@@ -114,15 +114,10 @@ std::string CpuNames::memory_type(TileId id) const {
 
 std::vector<Expr> CpuNames::strides(TileId id) const {
   const Tile& t = kernel_.tile(id);
-  std::vector<Expr> out(t.shape.size(), ir::int_imm(1));
-  if (t.on_chip()) {
-    if (!t.layout) throw internal_error(t.loc, "tile {} has no layout", t.name);
-    for (size_t d = 0; d < out.size(); ++d) out[d] = ir::int_imm(layout::stride_of(*t.layout, d));
-    return out;
-  }
-  const ir::Tensor& tensor = program_.tensors[size_t(t.tensor)];
-  if (!tensor.strides.empty()) return tensor.strides;
-  for (size_t d = out.size(); d-- > 1;) out[d - 1] = out[d] * t.shape[d];
+  if (!t.on_chip()) return ir::strides_of(program_.tensors[size_t(t.tensor)]);
+  if (!t.layout) throw internal_error(t.loc, "tile {} has no layout", t.name);
+  std::vector<Expr> out;
+  for (size_t d = 0; d < t.shape.size(); ++d) out.push_back(ir::int_imm(layout::stride_of(*t.layout, d)));
   return out;
 }
 

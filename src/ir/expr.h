@@ -167,6 +167,18 @@ Expr logical_and(const Expr& a, const Expr& b);
 // The node with other arguments (canonicalised again); same kind, dtype, value, loc.
 Expr with_args(const Expr& e, std::vector<Expr> args);
 
+// The node with `f` applied to each argument; `e` itself when no argument changes.
+template <class F>
+Expr map_args(const Expr& e, F f) {
+  std::vector<Expr> args;
+  bool changed = false;
+  for (const Expr& a : e.args()) {
+    args.push_back(f(a));
+    changed |= &*args.back() != &*a;
+  }
+  return changed ? with_args(e, std::move(args)) : e;
+}
+
 bool is_commutative(ExprKind kind);
 bool is_comparison(ExprKind kind);
 bool is_binary(ExprKind kind);

@@ -27,6 +27,13 @@ bool equal_scalars(const Scalar& a, const Scalar& b) { return a.kind == b.kind &
 
 }  // namespace
 
+std::vector<Expr> strides_of(const Tensor& tensor) {
+  if (!tensor.strides.empty()) return tensor.strides;
+  std::vector<Expr> strides(tensor.shape.size(), int_imm(1));
+  for (size_t d = strides.size(); d-- > 1;) strides[d - 1] = strides[d] * tensor.shape[d];
+  return strides;
+}
+
 bool equal(const Program& a, const Program& b) {
   return a.name == b.name && a.next_var == b.next_var && a.params == b.params &&
          std::equal(a.tensors.begin(), a.tensors.end(), b.tensors.begin(), b.tensors.end(), equal_tensors) &&

@@ -37,6 +37,9 @@ struct Tensor {
   Loc loc;
 };
 
+// Elements between neighbours in each dimension: the declared strides, or those of row-major order.
+std::vector<Expr> strides_of(const Tensor& tensor);
+
 enum class ScalarKind : uint8_t {
   parameter,  // passed at launch
   extent,     // solved from the tensors' shapes and strides at launch

@@ -17,13 +17,7 @@ bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 
 Expr Rewriter::rewrite_args(const Expr& e) {
   if (!e || e.args().empty()) return e;
-  std::vector<Expr> args;
-  bool changed = false;
-  for (const Expr& a : e.args()) {
-    args.push_back(rewrite(a));
-    changed |= !same(a, args.back());
-  }
-  return changed ? with_args(e, std::move(args)) : e;
+  return map_args(e, [this](const Expr& a) { return rewrite(a); });
 }
 
 Expr Rewriter::rewrite(const Expr& e) { return rewrite_args(e); }

@@ -85,13 +85,7 @@ Expr ExprSimplifier::by_parts(const Expr& e) {
   if (e.args().empty()) return e;
   if (e.is(ExprKind::select)) return select_parts(e);
   if (e.is(ExprKind::logical_and) || e.is(ExprKind::logical_or)) return logical_parts(e);
-  std::vector<Expr> args;
-  bool changed = false;
-  for (const Expr& a : e.args()) {
-    args.push_back(simplify(a));
-    changed |= &*args.back() != &*a;
-  }
-  return changed ? with_args(e, std::move(args)) : e;
+  return map_args(e, [this](const Expr& a) { return simplify(a); });
 }
 
 Expr ExprSimplifier::by_kind(const Expr& e) {

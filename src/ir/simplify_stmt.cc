@@ -75,13 +75,7 @@ Expr Simplifier::replace(const Expr& e) const {
     const auto it = replaced_.find(e.var_id());
     return it == replaced_.end() ? e : it->second;
   }
-  std::vector<Expr> args;
-  bool changed = false;
-  for (const Expr& a : e.args()) {
-    args.push_back(replace(a));
-    changed |= &*args.back() != &*a;
-  }
-  return changed ? with_args(e, std::move(args)) : e;
+  return map_args(e, [this](const Expr& a) { return replace(a); });
 }
 
 Block Simplifier::rewrite(const Block& block) {

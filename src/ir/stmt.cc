@@ -21,6 +21,12 @@ const AttrValue* find_attr(const Attrs& attrs, std::string_view name) {
   return it == attrs.end() ? nullptr : &it->second;
 }
 
+bool bool_attr(const Attrs& attrs, std::string_view name, bool otherwise) {
+  const AttrValue* value = find_attr(attrs, name);
+  const bool* b = value ? std::get_if<bool>(value) : nullptr;
+  return b ? *b : otherwise;
+}
+
 int64_t int_attr(const Attrs& attrs, std::string_view name, int64_t otherwise) {
   const AttrValue* value = find_attr(attrs, name);
   const int64_t* i = value ? std::get_if<int64_t>(value) : nullptr;

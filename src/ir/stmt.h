@@ -106,6 +106,7 @@ const T* get_if(const Stmt& stmt) {
 }
 
 const AttrValue* find_attr(const Attrs& attrs, std::string_view name);
+bool bool_attr(const Attrs& attrs, std::string_view name, bool otherwise);
 int64_t int_attr(const Attrs& attrs, std::string_view name, int64_t otherwise);
 
 // The same number: -0.0 and 0.0 differ, all NaNs are one.

@@ -21,12 +21,6 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kPolicyNames = {"square", "full_row", "full_col"};
 
-bool bool_attr(const ir::Attrs& attrs, std::string_view name) {
-  const ir::AttrValue* value = ir::find_attr(attrs, name);
-  const bool* b = value ? std::get_if<bool>(value) : nullptr;
-  return b && *b;
-}
-
 // The last two dimensions; the others have extent 1.
 std::array<int, 2> matrix_dims(const TileRef& ref) {
   const int rank = int(ref.region.size());
@@ -160,8 +154,8 @@ Block expand_gemm(const OpStmt& op, ExpandContext& context, const Loc& loc) {
 }  // namespace
 
 GemmAttrs GemmAttrs::from(const ir::Attrs& attrs) {
-  GemmAttrs out{.transpose_A = bool_attr(attrs, "transpose_A"),
-                .transpose_B = bool_attr(attrs, "transpose_B"),
+  GemmAttrs out{.transpose_A = ir::bool_attr(attrs, "transpose_A", false),
+                .transpose_B = ir::bool_attr(attrs, "transpose_B", false),
                 .k_pack = ir::int_attr(attrs, "k_pack", 1)};
   const ir::AttrValue* policy = ir::find_attr(attrs, "policy");
   const std::string* name = policy ? std::get_if<std::string>(policy) : nullptr;

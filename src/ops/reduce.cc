@@ -17,11 +17,7 @@ using ir::TileRef;
 
 namespace {
 
-bool clears(const OpStmt& op) {
-  const ir::AttrValue* value = ir::find_attr(op.attrs, "clear");
-  const bool* b = value ? std::get_if<bool>(value) : nullptr;
-  return !b || *b;
-}
+bool clears(const OpStmt& op) { return ir::bool_attr(op.attrs, "clear", true); }
 
 std::vector<int> dims_without(const TileRef& ref, int64_t dim) {
   std::vector<int> dims;

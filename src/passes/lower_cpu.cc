@@ -64,7 +64,6 @@ class CpuLowering : public FactRewriter {
     for (Stmt& part : op.def->expand(op, context_, loc)) out.push_back(std::move(part));
   }
   int64_t stride(const TileRef& ref, int dim) const { return layout::stride_of(*tile(ref).layout, size_t(dim)); }
-  std::vector<Expr> global_strides(const TileRef& ref) const;
   bool inside(const TileRef& ref) const;
 
   // Writes the op as atoms; false, with a remark where that costs time, when it must be expanded.
@@ -83,14 +82,6 @@ class CpuLowering : public FactRewriter {
   const CpuTarget& target_;
   std::vector<Remark>& remarks_;
 };
-
-std::vector<Expr> CpuLowering::global_strides(const TileRef& ref) const {
-  const ir::Tensor& tensor = program_.tensors[size_t(tile(ref).tensor)];
-  if (!tensor.strides.empty()) return tensor.strides;
-  std::vector<Expr> out(tensor.shape.size(), ir::int_imm(1));
-  for (size_t d = out.size(); d-- > 1;) out[d - 1] = out[d] * tensor.shape[d];
-  return out;
-}
 
 // The whole region lies inside its on-chip tile.
 bool CpuLowering::inside(const TileRef& ref) const {
@@ -177,7 +168,7 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   if (in && chip_row >= 0 && cols != extent && cols % lanes != 0) return false;
   if (rows > INT32_MAX || cols > INT32_MAX) return false;
 
-  const std::vector<Expr> strides = global_strides(global);
+  const std::vector<Expr> strides = ir::strides_of(program_.tensors[size_t(tile(global).tensor)]);
   const std::vector<Expr>& shape = tile(global).shape;
   Expr valid_rows = ir::int_imm(1), valid_cols = ir::int_imm(1), row_stride = ir::int_imm(0),
        col_stride = ir::int_imm(1);
@@ -285,15 +276,11 @@ bool CpuLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
                     (is_max ? from == to : true) && bytes_of(cpu_storage(to)) >= 4;
   if (dim != rank - 1 || !same || !inside(src) || !inside(dst)) return false;
 
-  const ir::AttrValue* clear = ir::find_attr(op.attrs, "clear");
-  const bool keeps = clear && std::get_if<bool>(clear) && !*std::get_if<bool>(clear);
-  if (is_half(to) && !is_max) {
-    // A sum into 16 bits starts from a value that was rounded already; only a fresh one may be accumulated in place.
-    if (keeps) return false;
-  }
+  const bool keeps = !ir::bool_attr(op.attrs, "clear", true);
+  // A sum into 16 bits starts from a value that was rounded already; only a fresh one may be accumulated in place.
+  if (is_half(to) && !is_max && keeps) return false;
   std::vector<Expr> vars, extents;
   TileRef row = src, element = dst;
-  facts_.push();
   for (int d = 0; d + 1 < rank; ++d) {
     const Expr v = context_.fresh_var("i");
     vars.push_back(v);
@@ -301,7 +288,6 @@ bool CpuLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
     row.region[size_t(d)] = {.begin = src.region[size_t(d)].begin + v, .extent = ir::int_imm(1)};
     element.region[size_t(d)] = {.begin = dst.region[size_t(d)].begin + v, .extent = ir::int_imm(1)};
   }
-  facts_.pop();
   Block body;
   if (!keeps) {
     std::vector<Expr> at;

@@ -1,6 +1,7 @@
 // Intervals, linear forms and proofs: exhaustive soundness on random trees, and lists of what must be decided.
 #include "ir/bounds.h"
 
+#include "facts_fixture.h"
 #include "int_exprs.h"
 #include "ir/simplify.h"
 
@@ -13,23 +14,7 @@ namespace {
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
 
-class Bounds : public ::testing::Test {
- protected:
-  Expr fresh(const char* name, DType t = kIndex) { return var(next_++, name, t); }
-  Expr in(const char* name, int64_t extent) {
-    const Expr v = fresh(name);
-    facts.bind(v, int_imm(0), int_imm(extent));
-    return v;
-  }
-  // A runtime extent of a tensor.
-  Expr extent(const char* name) {
-    const Expr v = fresh(name);
-    facts.bound(v, 0, kMaxExtent);
-    return v;
-  }
-  Facts facts;
-  VarId next_ = 0;
-};
+using Bounds = FactsFixture;
 
 void expect_interval(const Expr& e, const Facts& facts, std::optional<int64_t> lo, std::optional<int64_t> hi) {
   const Interval i = bounds(e, facts);

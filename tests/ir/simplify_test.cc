@@ -1,6 +1,7 @@
 // Expressions: what must become what, and equality on every assignment of random trees.
 #include "ir/simplify.h"
 
+#include "facts_fixture.h"
 #include "int_exprs.h"
 #include "ir/simplify_rules.h"
 
@@ -13,26 +14,13 @@ namespace {
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
 
-class Simplify : public ::testing::Test {
+class Simplify : public FactsFixture {
  protected:
-  Expr fresh(const char* name, DType t = kIndex) { return var(next_++, name, t); }
-  Expr in(const char* name, int64_t extent) {
-    const Expr v = fresh(name);
-    facts.bind(v, int_imm(0), int_imm(extent));
-    return v;
-  }
-  Expr extent(const char* name) {
-    const Expr v = fresh(name);
-    facts.bound(v, 0, kMaxExtent);
-    return v;
-  }
   void expect(const Expr& e, const Expr& wanted) {
     const Expr got = simplify(e, facts);
     EXPECT_TRUE(equal(got, wanted)) << "kind " << to_string(got.kind()) << ", " << num_nodes(got) << " nodes";
   }
   void expect_same(const Expr& e) { expect(e, e); }
-  Facts facts;
-  VarId next_ = 0;
 };
 
 Expr mod(const Expr& a, int64_t c) { return floormod(a, c); }
