@@ -78,6 +78,35 @@ int64_t raw_value(DType dtype, const ScalarValue& value) {
   return is_float(dtype) ? std::bit_cast<int64_t>(value.f) : value.i;
 }
 
+// Blocks of the grid; none where an extent is 0 or less.
+int64_t count_blocks(const ir::Kernel& kernel, const ScalarValues& scalars) {
+  std::vector<int64_t> extents;
+  for (const ir::Expr& e : kernel.grid) extents.push_back(std::max<int64_t>(0, evaluate(e, scalars)));
+  if (std::count(extents.begin(), extents.end(), 0) > 0) return 0;
+  int64_t blocks = 1;
+  for (int64_t extent : extents) {
+    if (!__builtin_mul_overflow(blocks, extent, &blocks)) continue;
+    throw Error(ErrorKind::invalid_argument,
+                fmt::format("the grid of {} has {} blocks, more than 2^63", kernel.name, fmt::join(extents, " x ")),
+                kernel.loc)
+        .hint("check the extents that the arguments give");
+  }
+  return blocks;
+}
+
+// Refuses what would not fit memory, before the first thread touches it.
+void check_scratch(const CompiledKernel::Impl& impl, size_t index, int64_t blocks) {
+  const int64_t bytes = impl.module.entries[index].scratch_bytes;
+  const int64_t threads = std::min<int64_t>(impl.num_threads, blocks);
+  const int64_t memory = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  if (threads == 0 || bytes <= memory / threads) return;
+  const ir::Kernel& kernel = impl.program.kernels[index];
+  throw invalid_kernel(kernel.loc,
+                       "the on-chip tiles of {} need {} bytes for each of {} threads, but this machine has {}",
+                       kernel.name, bytes, threads, memory)
+      .hint("make the tiles smaller; a cache of this machine holds about a megabyte");
+}
+
 std::string write_source(const CompiledKernel::Impl& impl) {
   namespace fs = std::filesystem;
   const fs::path& temp = Session::get().options().temp_dir;
@@ -137,10 +166,9 @@ Launch CompiledKernel::bind_arguments(std::vector<Argument> arguments) const {
   for (const ir::Scalar& scalar : impl_->program.scalars) {
     launch->scalars.push_back(raw_value(scalar.var.dtype(), *launch->bound.scalars[size_t(scalar.var.var_id())]));
   }
-  for (const codegen::CpuEntry& entry : impl_->module.entries) {
-    int64_t blocks = 1;
-    for (const ir::Expr& extent : entry.grid) blocks *= std::max<int64_t>(0, evaluate(extent, launch->bound.scalars));
-    launch->num_blocks.push_back(blocks);
+  for (size_t k = 0; k < impl_->entries.size(); ++k) {
+    launch->num_blocks.push_back(count_blocks(impl_->program.kernels[k], launch->bound.scalars));
+    check_scratch(*impl_, k, launch->num_blocks.back());
   }
   return Launch(std::move(launch));
 }

@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <string_view>
 
 #include "bench_command.h"
 #include "demo_command.h"
@@ -34,11 +35,22 @@ ExitStatus status_of(tilewright::ErrorKind kind) {
   return ExitStatus::wrong;
 }
 
+bool has_command(const CLI::App& app, std::string_view name) {
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == name) return true;
+  }
+  return false;
+}
+
 ExitStatus run(int argc, char** argv) {
   ExitStatus status = ExitStatus::success;
   CLI::App app{"Tilewright: a tile-level kernel language and compiler.", "tw"};
   app.require_subcommand(1);
   for (AddCommand add_command : kCommands) add_command(app, status);
+  if (argc > 1 && argv[1][0] != '-' && !has_command(app, argv[1])) {
+    fmt::print(stderr, "error: there is no command '{}'\n  hint: tw --help lists the commands\n", argv[1]);
+    return ExitStatus::refused;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help and --version
