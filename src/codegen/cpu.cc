@@ -1,8 +1,7 @@
 #include "codegen/cpu.h"
 
-#include "codegen/cpu_expr.h"
 #include "codegen/embedded.h"
-#include "ir/rewrite.h"
+#include "codegen/emitter.h"
 #include "passes/cpu_atoms.h"
 #include "support/error.h"
 
@@ -21,79 +20,32 @@ using ir::TileId;
 
 namespace {
 
-// Every tile that a block stores to.
-class StoredTiles : public ir::Visitor {
- public:
-  using Visitor::visit;
-  void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) tiles.insert(store->tile);
-    visit_parts(stmt);
-  }
-  std::set<TileId> tiles;
-};
-
 // Bytes of an on-chip tile in scratch, padding included.
 int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_of(cpu_storage(tile.dtype)); }
 
 // Writes the body of one kernel.
-class CpuKernelWriter {
+class CpuKernelWriter : public Emitter {
  public:
   CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, std::vector<CheckSite>& sites)
-      : kernel_(kernel), names_(program, kernel), exprs_(names_, sites), out_(out) {}
+      : Emitter(program, kernel, NarrowTiles::global, out, sites) {}
 
   CpuEntry write();
 
  private:
+  void write_op(const OpStmt& op, const Loc& loc) override;
+  std::string loop_hint(ir::LoopKind kind, bool innermost) const override {
+    return kind == ir::LoopKind::parallel && innermost ? "TW_VECTORIZE" : "";
+  }
   void write_arguments();
   int64_t write_scratch();
-  void write_block_indices();
-  void write(const Block& block);
-  void write(const Stmt& stmt);
-  void write(const OpStmt& op, const Loc& loc);
-  void write(const ir::ForStmt& loop, const Loc& loc);
   void write_copy(const OpStmt& op, bool in, const Loc& loc);
   void write_gemm(const OpStmt& op, const Loc& loc);
   void write_reduce(const OpStmt& op, const Loc& loc);
-  void write_private_tiles(const Block& body, const Loc& loc);
-  bool is_private(TileId id) const { return private_.contains(id); }
-  void find_private_tiles();
-
-  const Kernel& kernel_;
-  CpuNames names_;
-  CpuExprWriter exprs_;
-  TextWriter& out_;
-  std::set<TileId> private_;  // local tiles that a parallel loop writes: declared in its body
 };
-
-class PrivateTiles : public ir::Visitor {
- public:
-  explicit PrivateTiles(const Kernel& kernel) : kernel_(kernel) {}
-  using Visitor::visit;
-  void visit(const Stmt& stmt) override {
-    const auto* loop = ir::get_if<ir::ForStmt>(stmt);
-    if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return visit_parts(stmt);
-    StoredTiles stored;
-    stored.visit(loop->body);
-    for (TileId id : stored.tiles) {
-      if (kernel_.tile(id).space == ir::Space::local) tiles.insert(id);
-    }
-  }
-  std::set<TileId> tiles;
-
- private:
-  const Kernel& kernel_;
-};
-
-void CpuKernelWriter::find_private_tiles() {
-  PrivateTiles finder(kernel_);
-  finder.visit(kernel_.body);
-  private_ = std::move(finder.tiles);
-}
 
 void CpuKernelWriter::write_arguments() {
-  const ir::Program& program = names_.program();
-  for (size_t i = 0; i < program.scalars.size(); ++i) {
-    const Expr& v = program.scalars[i].var;
+  for (size_t i = 0; i < program_.scalars.size(); ++i) {
+    const Expr& v = program_.scalars[i].var;
     const std::string type = value_type(v.dtype());
     const std::string value = is_float(v.dtype()) ? fmt::format("{}(tw::bit_cast<double>(scalars[{}]))", type, i)
                                                   : fmt::format("{}(scalars[{}])", type, i);
@@ -128,32 +80,7 @@ int64_t CpuKernelWriter::write_scratch() {
   return bytes;
 }
 
-void CpuKernelWriter::write_private_tiles(const Block& body, const Loc& loc) {
-  StoredTiles stored;
-  stored.visit(body);
-  for (TileId id : stored.tiles) {
-    const Tile& tile = kernel_.tile(id);
-    if (!is_private(id)) continue;
-    const std::string size = tile.rank() == 0 ? "" : fmt::format("[{}]", std::max<int64_t>(tile.layout->cosize(), 1));
-    out_.line(fmt::format("{} {}{}{};", names_.memory_type(id), names_.tile(id), size, size.empty() ? " = 0" : ""),
-              loc);
-  }
-}
-
-// `block` counts blocks in launch order; the last grid dimension is the slowest.
-void CpuKernelWriter::write_block_indices() {
-  std::string rest = "block";
-  for (size_t d = 0; d < kernel_.grid.size(); ++d) {
-    const std::string extent = exprs_.text(kernel_.grid[d]);
-    const bool last = d + 1 == kernel_.grid.size();
-    const std::string value = last ? rest : fmt::format("{} % ({})", rest, extent);
-    out_.line(fmt::format("const tw::i64 {} = {};", names_.var(kernel_.block_vars[d]), value), kernel_.loc);
-    rest = fmt::format("{} / ({})", rest, extent);
-  }
-}
-
 CpuEntry CpuKernelWriter::write() {
-  find_private_tiles();
   CpuEntry entry{.symbol = "tw_" + kernel_.name, .grid = kernel_.grid, .scratch_bytes = 0};
   out_.open(fmt::format("extern \"C\" void {}(void* const* tensors, const long long* scalars, long long first, "
                         "long long last,",
@@ -164,71 +91,13 @@ CpuEntry CpuKernelWriter::write() {
   entry.scratch_bytes = write_scratch();
   out_.open("for (long long block = first; block < last; ++block) {", kernel_.loc);
   write_block_indices();
-  write(kernel_.body);
+  Emitter::write(kernel_.body);
   out_.close();
   out_.close();
   return entry;
 }
 
-void CpuKernelWriter::write(const Block& block) {
-  for (const Stmt& stmt : block) write(stmt);
-}
-
-void CpuKernelWriter::write(const ir::ForStmt& loop, const Loc& loc) {
-  const bool parallel = loop.kind == ir::LoopKind::parallel;
-  for (size_t d = 0; d < loop.dims.size(); ++d) {
-    const ir::LoopDim& dim = loop.dims[d];
-    const std::string v = names_.var(dim.var);
-    const bool innermost = d + 1 == loop.dims.size();
-    if (parallel && innermost) out_.line("TW_VECTORIZE", loc);
-    const std::string begin = exprs_.text(dim.begin);
-    const char* compare = dim.step > 0 ? "<" : ">";
-    const std::string advance = dim.step == 1 ? "++" + v : fmt::format("{} += {}", v, dim.step);
-    if (dim.begin.as_int() && dim.extent.as_int()) {
-      out_.open(fmt::format("for (tw::i64 {} = {}; {} {} {}; {}) {{", v, begin, v, compare,
-                            *dim.begin.as_int() + *dim.extent.as_int() * dim.step, advance),
-                loc);
-    } else {
-      const Expr end = dim.begin + dim.extent * dim.step;
-      out_.open(fmt::format("for (tw::i64 {} = {}, end_{} = {}; {} {} end_{}; {}) {{", v, begin, v, exprs_.text(end), v,
-                            compare, v, advance),
-                loc);
-    }
-  }
-  if (parallel) write_private_tiles(loop.body, loc);
-  write(loop.body);
-  for (size_t d = 0; d < loop.dims.size(); ++d) out_.close();
-}
-
-void CpuKernelWriter::write(const Stmt& stmt) {
-  const Loc& loc = stmt->loc;
-  if (const auto* op = ir::get_if<OpStmt>(stmt)) return write(*op, loc);
-  if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) return write(*loop, loc);
-  if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) return out_.line(exprs_.store(*store, loc), loc);
-  if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
-    return out_.line(
-        fmt::format("const {} {} = {};", value_type(let->var.dtype()), names_.var(let->var), exprs_.text(let->value)),
-        loc);
-  }
-  if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) {
-    out_.open(fmt::format("if ({}) {{", exprs_.text(branch->condition)), loc);
-    write(branch->then);
-    if (!branch->otherwise.empty()) {
-      out_.close("} else {");
-      out_.indent();
-      write(branch->otherwise);
-    }
-    return out_.close();
-  }
-  if (const auto* loop = ir::get_if<ir::WhileStmt>(stmt)) {
-    out_.open(fmt::format("while ({}) {{", exprs_.text(loop->condition)), loc);
-    write(loop->body);
-    return out_.close();
-  }
-  out_.line(ir::get_if<ir::BreakStmt>(stmt) ? "break;" : "continue;", loc);
-}
-
-void CpuKernelWriter::write(const OpStmt& op, const Loc& loc) {
+void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   if (op.def == &passes::cpu_copy_in()) return write_copy(op, true, loc);
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);

@@ -101,15 +101,18 @@ std::string CpuNames::tile(TileId id) const {
   return is_reserved(name) ? name + "_tile" : name;
 }
 
-std::string CpuNames::memory_type(TileId id) const {
-  const Tile& t = kernel_.tile(id);
-  if (t.on_chip()) return value_type(cpu_storage(t.dtype));
-  switch (t.dtype) {
+std::string memory_type(DType t) {
+  switch (t) {
     case DType::f16: return "tw::F16";
     case DType::bf16: return "tw::BF16";
     case DType::boolean: return "tw::u8";
-    default: return value_type(t.dtype);
+    default: return value_type(t);
   }
+}
+
+std::string CpuNames::memory_type(TileId id) const {
+  const Tile& t = kernel_.tile(id);
+  return is_narrow(t) ? codegen::memory_type(t.dtype) : value_type(cpu_storage(t.dtype));
 }
 
 std::vector<Expr> CpuNames::strides(TileId id) const {
@@ -212,7 +215,7 @@ std::string CpuExprWriter::load(const Expr& e) {
   const TileId id = e.tile_id();
   const Tile& tile = names_.kernel().tile(id);
   std::string value = element(id, e.args());
-  if (!tile.on_chip()) {
+  if (names_.is_narrow(tile)) {
     if (tile.dtype == DType::f16 || tile.dtype == DType::bf16) value = "tw::to_f32(" + value + ")";
     if (is_boolean(tile.dtype)) value = "(" + value + " != 0)";
   }
@@ -227,7 +230,7 @@ std::string CpuExprWriter::load(const Expr& e) {
 std::string CpuExprWriter::store(const ir::StoreStmt& store, const Loc& loc) {
   const Tile& tile = names_.kernel().tile(store.tile);
   std::string value;
-  if (!tile.on_chip() && (tile.dtype == DType::f16 || tile.dtype == DType::bf16)) {
+  if (names_.is_narrow(tile) && (tile.dtype == DType::f16 || tile.dtype == DType::bf16)) {
     // Storing rounds, so a cast from f32 need not round before.
     const bool narrowing = store.value.is(ExprKind::cast) && store.value.arg(0).dtype() == DType::f32;
     value = fmt::format("tw::from_f32<{}>({})", names_.memory_type(store.tile),

@@ -9,13 +9,23 @@
 
 namespace tilewright::codegen {
 
+// Which tiles hold 16-bit floats and bools in 16 and 8 bits. Others hold the type that values are computed in.
+enum class NarrowTiles : uint8_t {
+  global,             // on the CPU
+  global_and_shared,  // on GPUs, where only registers are wide
+};
+
 // Names and places of one kernel's variables and tiles in its text.
 class CpuNames {
  public:
-  CpuNames(const ir::Program& program, const ir::Kernel& kernel) : program_(program), kernel_(kernel) {}
+  CpuNames(const ir::Program& program, const ir::Kernel& kernel, NarrowTiles narrow = NarrowTiles::global)
+      : program_(program), kernel_(kernel), narrow_(narrow) {}
 
   std::string var(const ir::Expr& v) const;
   std::string tile(ir::TileId id) const;
+  bool is_narrow(const ir::Tile& tile) const {
+    return !tile.on_chip() || (narrow_ == NarrowTiles::global_and_shared && tile.space == ir::Space::shared);
+  }
   // The C++ type of one element in memory: "float", "tw::F16", ...
   std::string memory_type(ir::TileId id) const;
   // Elements between neighbours in each dimension.
@@ -26,10 +36,13 @@ class CpuNames {
  private:
   const ir::Program& program_;
   const ir::Kernel& kernel_;
+  NarrowTiles narrow_;
 };
 
 // The C++ type of a value of `t` in an expression; 16-bit floats are computed in float.
 std::string value_type(DType t);
+// That of one element in memory, where 16-bit floats are tw::F16 and tw::BF16.
+std::string memory_type(DType t);
 
 class CpuExprWriter {
  public:

@@ -8,12 +8,14 @@ namespace {
 
 bool equal_tiles(const Tile& a, const Tile& b) {
   return a.name == b.name && a.space == b.space && a.dtype == b.dtype && equal(a.shape, b.shape) &&
-         a.tensor == b.tensor && same_double(a.safe_value, b.safe_value) && a.layout == b.layout &&
+         a.tensor == b.tensor && same_double(a.safe_value, b.safe_value) && a.layout == b.layout && a.fragment == b.fragment &&
          a.stages == b.stages && a.unchecked == b.unchecked && a.origin == b.origin;
 }
 
+bool equal_vars(const Expr& a, const Expr& b) { return a && b ? equal(a, b) : !a && !b; }
+
 bool equal_kernels(const Kernel& a, const Kernel& b) {
-  return a.name == b.name && a.threads == b.threads && equal(a.grid, b.grid) && equal(a.block_vars, b.block_vars) &&
+  return a.name == b.name && a.threads == b.threads && equal_vars(a.thread_var, b.thread_var) && equal(a.grid, b.grid) && equal(a.block_vars, b.block_vars) &&
          std::equal(a.tiles.begin(), a.tiles.end(), b.tiles.begin(), b.tiles.end(), equal_tiles) &&
          equal(a.body, b.body);
 }

@@ -116,6 +116,7 @@ void Parser::kernel() {
   grid(kernel);
   expect("threads");
   kernel.threads = int(integer(std::numeric_limits<int>::min(), kMaxInt));
+  if (accept("as")) kernel.thread_var = definition("the thread's variable");
   expect("{");
   kernel_ = &kernel;
   while (at("tile")) kernel.tiles.push_back(tile());
@@ -182,9 +183,10 @@ Tile Parser::tile() {
 
 namespace {
 
-layout::Layout layout_at(const std::string& text, const Loc& loc) {
+template <class Parse>
+auto parsed_at(Parse parse, const std::string& text, const Loc& loc) {
   try {
-    return layout::parse(text);
+    return parse(text);
   } catch (const Error& e) {
     throw e.with_loc(loc);
   }
@@ -198,7 +200,9 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
   if (attr == "safe" && std::holds_alternative<double>(value)) {
     tile.safe_value = std::get<double>(value);
   } else if (attr == "layout" && text) {
-    tile.layout = layout_at(*text, loc);
+    tile.layout = parsed_at(layout::parse, *text, loc);
+  } else if (attr == "fragment" && text) {
+    tile.fragment = parsed_at(layout::parse_fragment, *text, loc);
   } else if (attr == "stages" && number && *number >= std::numeric_limits<int>::min() && *number <= kMaxInt) {
     tile.stages = int(*number);
   } else if (attr == "unchecked" && std::holds_alternative<bool>(value)) {
@@ -207,7 +211,7 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
     tile.origin = *text;
   } else {
     throw invalid_kernel(loc, "a tile has no attribute {} of this form", name_text(attr))
-        .hint("tiles have safe (a real), layout (a string), stages (an int), unchecked (a bool), origin (a string)");
+        .hint("tiles have safe (a real), layout and fragment (strings), stages (an int), unchecked (a bool), origin (a string)");
   }
 }
 

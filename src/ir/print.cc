@@ -108,6 +108,7 @@ void Printer::tile(const Tile& tile) {
   if (tile.tensor != -1) text += " of " + tensor_ref(tile.tensor);
   Attrs attrs;
   if (float_text(tile.safe_value) != "0.0") attrs.emplace_back("safe", tile.safe_value);
+  if (tile.fragment) attrs.emplace_back("fragment", layout::to_string(*tile.fragment));
   if (tile.layout) attrs.emplace_back("layout", layout::to_string(*tile.layout));
   if (tile.stages != 1) attrs.emplace_back("stages", int64_t(tile.stages));
   if (tile.unchecked) attrs.emplace_back("unchecked", true);
@@ -123,7 +124,9 @@ void Printer::kernel(const Kernel& kernel) {
     grid += d < kernel.block_vars.size() ? exprs_.definition(kernel.block_vars[d]) : "<nothing>";
     grid += " < " + exprs_.bound(d < kernel.grid.size() ? kernel.grid[d] : Expr());
   }
-  out_.open(fmt::format("kernel {}({}) threads {} {{", name_text(kernel.name), grid, kernel.threads), kernel.loc);
+  const std::string thread = kernel.thread_var ? " as " + exprs_.definition(kernel.thread_var) : "";
+  out_.open(fmt::format("kernel {}({}) threads {}{} {{", name_text(kernel.name), grid, kernel.threads, thread),
+            kernel.loc);
   for (const Tile& row : kernel.tiles) tile(row);
   block(kernel.body);
   out_.close();

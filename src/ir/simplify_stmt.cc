@@ -217,6 +217,7 @@ Facts kernel_facts(const Program& program, const Kernel& kernel) {
     for (const Expr& extent : tensor.shape) facts.assume(le(int_imm(0), extent));
   }
   for (size_t d = 0; d < kernel.grid.size(); ++d) facts.bind(kernel.block_vars[d], int_imm(0), kernel.grid[d]);
+  if (kernel.thread_var) facts.bind(kernel.thread_var, int_imm(0), int_imm(kernel.threads));
   return facts;
 }
 

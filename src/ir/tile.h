@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/expr.h"
+#include "layout/fragment.h"
 #include "layout/layout.h"
 
 #include <optional>
@@ -26,6 +27,7 @@ struct Tile {
   int tensor = -1;                       // global: row of Program::tensors
   double safe_value = 0;                 // what an out-of-bounds read of a global tile yields
   std::optional<layout::Layout> layout;  // on chip; filled by passes (elements, not bytes)
+  std::optional<layout::Fragment> fragment = {};  // fragment tiles; filled by inference
   int stages = 1;
   bool unchecked = false;  // every access through this row is proved to be in bounds
   std::string origin;      // the op that made this tile; empty for the author's own

@@ -178,6 +178,14 @@ void ProgramChecker::check_kernel(const Kernel& kernel) {
     throw invalid_kernel(kernel.loc, "a block has {} threads, but 1 to {} are possible", kernel.threads, kMaxThreads)
         .hint(fmt::format("the nearest is {}", std::clamp(kernel.threads, 1, kMaxThreads)));
   }
+  if (kernel.thread_var) {
+    scopes_.define(kernel.thread_var, VarRole::thread, kernel.loc);
+    if (kernel.thread_var.dtype() != kIndex) {
+      throw invalid_kernel(kernel.loc, "thread variable {} has dtype {}", kernel.thread_var->name,
+                           to_string(kernel.thread_var.dtype()))
+          .hint(fmt::format("the thread variable has dtype {}", to_string(kIndex)));
+    }
+  }
   UniqueNames names;
   for (const Tile& tile : kernel.tiles) {
     check_name(tile.name, tile.loc);
@@ -258,6 +266,11 @@ void ProgramChecker::check_tile(const Tile& tile) {
   }
   check_tile_shape(tile);
   check_safe_value(tile);
+  if (tile.fragment && (tile.space != Space::fragment || tile.fragment->shape() != tile.extents())) {
+    throw invalid_kernel(tile.loc, "the fragment {} does not fit tile {}", layout::to_string(*tile.fragment), tile.name)
+        .note(fmt::format("{}  {}", tile.name, describe(tile)), tile.loc)
+        .hint("fragment tiles have fragments, with the tile's own extents");
+  }
   if (!tile.layout) return;
   if (!tile.on_chip() || tile.layout->shape() != tile.extents()) {
     throw invalid_kernel(tile.loc, "the layout {} does not fit tile {}", layout::to_string(*tile.layout), tile.name)

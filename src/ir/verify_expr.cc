@@ -11,7 +11,8 @@ namespace {
 std::string_view reach(VarRole role) {
   switch (role) {
     case VarRole::loop: return "loop";
-    case VarRole::block: return "kernel";
+    case VarRole::block:
+    case VarRole::thread: return "kernel";
     case VarRole::let: return "block";
     case VarRole::scalar: return "program";
   }

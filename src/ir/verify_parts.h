@@ -16,7 +16,7 @@ Error&& note_tile(Error&& error, const Tile& tile);
 // An identifier of C and C++, no keyword, at most 64 characters.
 void check_name(std::string_view name, const Loc& loc);
 
-enum class VarRole : uint8_t { scalar, block, loop, let };
+enum class VarRole : uint8_t { scalar, block, thread, loop, let };
 
 // The definitions of a program's variables and which of them can be used at a point of the walk.
 class VarScopes {

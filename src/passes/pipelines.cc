@@ -1,4 +1,6 @@
+#include "ir/op.h"
 #include "ir/simplify.h"
+#include "passes/cuda_passes.h"
 #include "passes/passes.h"
 
 namespace tilewright::passes {
@@ -16,6 +18,27 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
   p = ir::simplify(p);
   // Last: it hides the ranges of block indices.
   return map_grid_cpu(p, program);
+}
+
+ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks) {
+  // Constant conditions and single-iteration loops go first, so that later passes see plain regions.
+  ir::Program p = ir::simplify(program);
+  // What has no instruction of its own runs as its meaning.
+  p = ir::expand_ops(p);
+  // Before anything looks at spaces: from here on a tile is where it stays.
+  p = place_fragments(std::move(p), remarks);
+  // Needs parallel loops over their own dimensions, and block indices with their ranges.
+  p = guard_accesses(p);
+  p = ir::simplify(p);
+  p = distribute_threads(p);
+  // Hides the ranges of block indices.
+  p = map_grid_cpu(p, program);
+  // The index arithmetic of the threads.
+  p = ir::simplify(p);
+  // Layouts must be known before shared memory is counted.
+  p = plan_shared(std::move(p), target);
+  // Last: every access that remains is seen.
+  return place_sync(p);
 }
 
 }  // namespace tilewright::passes

@@ -1,0 +1,148 @@
+#include "codegen/emitter.h"
+
+#include "ir/rewrite.h"
+
+#include <algorithm>
+
+namespace tilewright::codegen {
+
+using ir::Block;
+using ir::Expr;
+using ir::Kernel;
+using ir::Stmt;
+using ir::Tile;
+using ir::TileId;
+
+namespace {
+
+// Every local tile that a block stores to.
+class StoredLocals : public ir::Visitor {
+ public:
+  explicit StoredLocals(const Kernel& kernel) : kernel_(kernel) {}
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    const auto* store = ir::get_if<ir::StoreStmt>(stmt);
+    if (store && kernel_.tile(store->tile).space == ir::Space::local) tiles.insert(store->tile);
+    visit_parts(stmt);
+  }
+  std::set<TileId> tiles;
+
+ private:
+  const Kernel& kernel_;
+};
+
+std::set<TileId> stored_locals(const Kernel& kernel, const Block& body) {
+  StoredLocals stored(kernel);
+  stored.visit(body);
+  return std::move(stored.tiles);
+}
+
+class PrivateTiles : public ir::Visitor {
+ public:
+  explicit PrivateTiles(const Kernel& kernel) : kernel_(kernel) {}
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    const auto* loop = ir::get_if<ir::ForStmt>(stmt);
+    if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return visit_parts(stmt);
+    tiles.merge(stored_locals(kernel_, loop->body));
+  }
+  std::set<TileId> tiles;
+
+ private:
+  const Kernel& kernel_;
+};
+
+}  // namespace
+
+std::set<TileId> private_tiles(const Kernel& kernel) {
+  PrivateTiles finder(kernel);
+  finder.visit(kernel.body);
+  return std::move(finder.tiles);
+}
+
+Emitter::Emitter(const ir::Program& program, const Kernel& kernel, NarrowTiles narrow, TextWriter& out,
+                 std::vector<CheckSite>& sites)
+    : program_(program),
+      kernel_(kernel),
+      names_(program, kernel, narrow),
+      exprs_(names_, sites),
+      out_(out),
+      private_(private_tiles(kernel)) {}
+
+void Emitter::declare_local(TileId id, const Loc& loc) {
+  const Tile& tile = kernel_.tile(id);
+  const std::string size = tile.rank() == 0 ? "" : fmt::format("[{}]", std::max<int64_t>(tile.layout->cosize(), 1));
+  out_.line(fmt::format("{} {}{}{};", names_.memory_type(id), names_.tile(id), size, size.empty() ? " = 0" : ""), loc);
+}
+
+void Emitter::write_block_indices() {
+  std::string rest = "block";
+  for (size_t d = 0; d < kernel_.grid.size(); ++d) {
+    const std::string extent = exprs_.text(kernel_.grid[d]);
+    const bool last = d + 1 == kernel_.grid.size();
+    const std::string value = last ? rest : fmt::format("{} % ({})", rest, extent);
+    out_.line(fmt::format("const tw::i64 {} = {};", names_.var(kernel_.block_vars[d]), value), kernel_.loc);
+    rest = fmt::format("{} / ({})", rest, extent);
+  }
+}
+
+void Emitter::write(const Block& block) {
+  for (const Stmt& stmt : block) write(stmt);
+}
+
+void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
+  for (size_t d = 0; d < loop.dims.size(); ++d) {
+    const ir::LoopDim& dim = loop.dims[d];
+    const std::string v = names_.var(dim.var);
+    const std::string hint = loop_hint(loop.kind, d + 1 == loop.dims.size());
+    if (!hint.empty()) out_.line(hint, loc);
+    const std::string begin = exprs_.text(dim.begin);
+    const char* compare = dim.step > 0 ? "<" : ">";
+    const std::string advance = dim.step == 1 ? "++" + v : fmt::format("{} += {}", v, dim.step);
+    if (dim.begin.as_int() && dim.extent.as_int()) {
+      out_.open(fmt::format("for (tw::i64 {} = {}; {} {} {}; {}) {{", v, begin, v, compare,
+                            *dim.begin.as_int() + *dim.extent.as_int() * dim.step, advance),
+                loc);
+    } else {
+      const Expr end = dim.begin + dim.extent * dim.step;
+      out_.open(fmt::format("for (tw::i64 {} = {}, end_{} = {}; {} {} end_{}; {}) {{", v, begin, v, exprs_.text(end), v,
+                            compare, v, advance),
+                loc);
+    }
+  }
+  if (loop.kind == ir::LoopKind::parallel) {
+    for (TileId id : stored_locals(kernel_, loop.body)) declare_local(id, loc);
+  }
+  write(loop.body);
+  for (size_t d = 0; d < loop.dims.size(); ++d) out_.close();
+}
+
+void Emitter::write(const Stmt& stmt) {
+  const Loc& loc = stmt->loc;
+  if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) return write_op(*op, loc);
+  if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) return write_loop(*loop, loc);
+  if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) return out_.line(exprs_.store(*store, loc), loc);
+  if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
+    return out_.line(
+        fmt::format("const {} {} = {};", value_type(let->var.dtype()), names_.var(let->var), exprs_.text(let->value)),
+        loc);
+  }
+  if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) {
+    out_.open(fmt::format("if ({}) {{", exprs_.text(branch->condition)), loc);
+    write(branch->then);
+    if (!branch->otherwise.empty()) {
+      out_.close("} else {");
+      out_.indent();
+      write(branch->otherwise);
+    }
+    return out_.close();
+  }
+  if (const auto* loop = ir::get_if<ir::WhileStmt>(stmt)) {
+    out_.open(fmt::format("while ({}) {{", exprs_.text(loop->condition)), loc);
+    write(loop->body);
+    return out_.close();
+  }
+  out_.line(ir::get_if<ir::BreakStmt>(stmt) ? "break;" : "continue;", loc);
+}
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,47 @@
+// The walk over statements that the emitters of C-like languages share.
+#pragma once
+
+#include "codegen/cpu_expr.h"
+#include "support/text_writer.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tilewright::codegen {
+
+// Local tiles that are private to each iteration of a parallel loop, because the loop writes them: they are declared in
+// its body.
+std::set<ir::TileId> private_tiles(const ir::Kernel& kernel);
+
+class Emitter {
+ public:
+  Emitter(const ir::Program& program, const ir::Kernel& kernel, NarrowTiles narrow, TextWriter& out,
+          std::vector<CheckSite>& sites);
+  virtual ~Emitter() = default;
+
+ protected:
+  void write(const ir::Block& block);
+  void write(const ir::Stmt& stmt);
+  virtual void write_op(const ir::OpStmt& op, const Loc& loc) = 0;
+  // The line above a loop over `kind`; empty for none.
+  virtual std::string loop_hint(ir::LoopKind kind, bool innermost) const = 0;
+  // A tile of its own memory, uninitialised; a scalar one begins with 0.
+  void declare_local(ir::TileId id, const Loc& loc);
+  bool is_private(ir::TileId id) const { return private_.contains(id); }
+  // Block indices from `block`, the number in launch order; the last grid dimension is the slowest.
+  void write_block_indices();
+
+  const ir::Program& program_;
+  const ir::Kernel& kernel_;
+  CpuNames names_;
+  CpuExprWriter exprs_;
+  TextWriter& out_;
+
+ private:
+  void write_loop(const ir::ForStmt& loop, const Loc& loc);
+
+  std::set<ir::TileId> private_;
+};
+
+}  // namespace tilewright::codegen

@@ -1,0 +1,194 @@
+#include "ir/bounds.h"
+#include "ir/rewrite.h"
+#include "passes/cuda_atoms.h"
+#include "passes/cuda_passes.h"
+
+#include <set>
+
+namespace tilewright::passes {
+
+using ir::Block;
+using ir::Expr;
+using ir::Kernel;
+using ir::Stmt;
+using ir::TileId;
+
+namespace {
+
+// Memory that the threads of a block share, by one number for each array: the tensor of a global tile, else the tile.
+using Memory = int64_t;
+
+// Accesses by any thread since the last barrier.
+struct Pending {
+  std::set<Memory> reads, writes;
+
+  void add(const Pending& other) {
+    reads.insert(other.reads.begin(), other.reads.end());
+    writes.insert(other.writes.begin(), other.writes.end());
+  }
+  bool conflicts(const Pending& next) const {
+    const auto meet = [](const std::set<Memory>& a, const std::set<Memory>& b) {
+      for (Memory m : a) {
+        if (b.contains(m)) return true;
+      }
+      return false;
+    };
+    return meet(writes, next.reads) || meet(writes, next.writes) || meet(reads, next.writes);
+  }
+  friend bool operator==(const Pending&, const Pending&) = default;
+};
+
+class Accesses : public ir::Visitor {
+ public:
+  explicit Accesses(const Kernel& kernel) : kernel_(kernel) {}
+  using Visitor::visit;
+  void visit(const Expr& e) override {
+    if (e.is(ir::ExprKind::load)) note(e.tile_id(), found.reads);
+    if (e) visit_args(e);
+  }
+  void visit(const Stmt& stmt) override {
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile, found.writes);
+    if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) {
+      for (const ir::Access& a : op->def->effects(*op, kernel_)) {
+        if (a.mode != ir::Mode::write) note(a.ref.tile, found.reads);
+        if (a.mode != ir::Mode::read) note(a.ref.tile, found.writes);
+      }
+    }
+    visit_parts(stmt);
+  }
+  Pending found;
+
+ private:
+  void note(TileId id, std::set<Memory>& set) {
+    const ir::Tile& tile = kernel_.tile(id);
+    if (tile.space == ir::Space::local || tile.space == ir::Space::fragment) return;
+    set.insert(tile.space == ir::Space::global ? -1 - Memory(tile.tensor) : Memory(id));
+  }
+  const Kernel& kernel_;
+};
+
+class Placement {
+ public:
+  explicit Placement(const Kernel& kernel) : kernel_(kernel) {}
+
+  Block run() { return block(kernel_.body); }
+
+ private:
+  Block block(const Block& body) {
+    Block out;
+    for (const Stmt& stmt : body) this->stmt(stmt, out);
+    return out;
+  }
+  void stmt(const Stmt& stmt, Block& out);
+  void loop(const Stmt& stmt, Block& out);
+  void branch(const ir::IfStmt& branch, const Loc& loc, Block& out);
+
+  template <class Part>
+  Pending accesses(const Part& part) const {
+    Accesses finder(kernel_);
+    finder.visit(part);
+    return std::move(finder.found);
+  }
+  // Before code with these accesses, a barrier if they meet pending ones.
+  void before(const Pending& next, const Loc& loc, Block& out) {
+    if (pending_.conflicts(next)) {
+      out.push_back(ir::make_stmt(ir::OpStmt{.def = &block_sync_op()}, loc));
+      pending_ = {};
+    }
+    pending_.add(next);
+  }
+  // True where all threads take the same way: nothing in it depends on the thread.
+  bool is_uniform(const Expr& e) const { return !ir::mentions(e, kernel_.thread_var.var_id()); }
+  static bool is_dealt(const ir::ForStmt& loop) { return loop.kind == ir::LoopKind::parallel; }
+
+  const Kernel& kernel_;
+  Pending pending_;
+  Pending at_jumps_;  // pending where a break or continue leaves
+  Pending head_;      // read by the condition of the innermost loop
+};
+
+void Placement::stmt(const Stmt& stmt, Block& out) {
+  if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && !is_dealt(*loop)) return this->loop(stmt, out);
+  if (ir::get_if<ir::WhileStmt>(stmt)) return loop(stmt, out);
+  if (const auto* branch = ir::get_if<ir::IfStmt>(stmt); branch && is_uniform(branch->condition)) {
+    return this->branch(*branch, stmt->loc, out);
+  }
+  if (ir::get_if<ir::BreakStmt>(stmt) || ir::get_if<ir::ContinueStmt>(stmt)) {
+    // After a continue the loop's condition is read.
+    if (ir::get_if<ir::ContinueStmt>(stmt)) before(head_, stmt->loc, out);
+    at_jumps_.add(pending_);
+    out.push_back(stmt);
+    return;
+  }
+  before(accesses(stmt), stmt->loc, out);
+  out.push_back(stmt);
+}
+
+void Placement::branch(const ir::IfStmt& branch, const Loc& loc, Block& out) {
+  before(accesses(branch.condition), loc, out);
+  ir::IfStmt rebuilt{.condition = branch.condition, .then = {}, .otherwise = {}};
+  const Pending start = pending_;
+  rebuilt.then = block(branch.then);
+  const Pending after_then = std::exchange(pending_, start);
+  rebuilt.otherwise = block(branch.otherwise);
+  pending_.add(after_then);
+  out.push_back(ir::make_stmt(std::move(rebuilt), loc));
+}
+
+// What is pending at the end of an iteration meets the beginning of the next: passes over the body until nothing new
+// comes in, which the finite number of arrays bounds.
+void Placement::loop(const Stmt& stmt, Block& out) {
+  const auto* for_loop = ir::get_if<ir::ForStmt>(stmt);
+  const auto* while_loop = ir::get_if<ir::WhileStmt>(stmt);
+  const Block& body = for_loop ? for_loop->body : while_loop->body;
+  Pending head;  // read by the loop's own expressions
+  if (for_loop) {
+    for (const ir::LoopDim& dim : for_loop->dims) {
+      head.add(accesses(dim.begin));
+      head.add(accesses(dim.extent));
+    }
+  } else {
+    head = accesses(while_loop->condition);
+  }
+  before(head, stmt->loc, out);
+  const Pending outer_jumps = std::exchange(at_jumps_, {});
+  const Pending outer_head = std::exchange(head_, while_loop ? head : Pending());
+  Pending entry = pending_;
+  Block rebuilt;
+  for (;;) {
+    pending_ = entry;
+    at_jumps_ = {};
+    rebuilt = block(body);
+    // The condition of a while loop is read again after the body.
+    if (while_loop) before(head, stmt->loc, rebuilt);
+    Pending next = entry;
+    next.add(pending_);
+    next.add(at_jumps_);
+    if (next == entry) break;
+    entry = std::move(next);
+  }
+  pending_ = entry;
+  at_jumps_ = outer_jumps;
+  head_ = outer_head;
+  if (for_loop) {
+    ir::ForStmt copy = *for_loop;
+    copy.body = std::move(rebuilt);
+    out.push_back(ir::make_stmt(std::move(copy), stmt->loc));
+  } else {
+    out.push_back(
+        ir::make_stmt(ir::WhileStmt{.condition = while_loop->condition, .body = std::move(rebuilt)}, stmt->loc));
+  }
+}
+
+}  // namespace
+
+ir::Program place_sync(const ir::Program& program) {
+  ir::Program out = program;
+  for (Kernel& kernel : out.kernels) {
+    const Kernel before = kernel;
+    kernel.body = Placement(before).run();
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes
