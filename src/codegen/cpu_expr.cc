@@ -1,5 +1,6 @@
 #include "codegen/cpu_expr.h"
 
+#include "ir/layout_offset.h"
 #include "support/error.h"
 
 #include <array>
@@ -169,6 +170,8 @@ std::string CpuExprWriter::cast(const Expr& e) {
 }
 
 std::string CpuExprWriter::offset(TileId tile, std::span<const Expr> at) {
+  const Tile& t = names_.kernel().tile(tile);
+  if (t.on_chip() && t.layout) return text(ir::layout_offset(*t.layout, at));
   const std::vector<Expr> strides = names_.strides(tile);
   Expr sum = ir::int_imm(0);
   for (size_t d = 0; d < at.size(); ++d) sum = sum + at[d] * strides[d];

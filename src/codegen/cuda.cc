@@ -80,7 +80,24 @@ CudaEntry CudaKernelWriter::write() {
 }
 
 void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
+  const auto address = [&](size_t i) { return exprs_.address(op.tiles[i]); };
   if (op.def == &passes::block_sync_op()) return out_.line("tw::block_sync();", loc);
+  if (op.def == &passes::cp_async_commit_op()) return out_.line("tw::cp_async_commit();", loc);
+  if (op.def == &passes::cp_async_wait_op()) {
+    return out_.line(fmt::format("tw::cp_async_wait<{}>();", ir::int_attr(op.attrs, "pending", 0)), loc);
+  }
+  if (op.def == &passes::cp_async_op()) {
+    return out_.line(fmt::format("tw::cp_async16({}, {}, {});", address(0), address(1), exprs_.text(op.scalars[0])), loc);
+  }
+  if (op.def == &passes::ldmatrix_op()) {
+    return out_.line(fmt::format("tw::ldmatrix_x{}{}({}, {});", ir::int_attr(op.attrs, "num", 0),
+                                 ir::bool_attr(op.attrs, "trans", false) ? "_trans" : "", address(0), address(1)),
+                     loc);
+  }
+  if (op.def == &passes::mma_op()) {
+    const auto* type = std::get_if<std::string>(ir::find_attr(op.attrs, "type"));
+    return out_.line(fmt::format("tw::mma_m16n8k16_{}({}, {}, {});", *type, address(0), address(1), address(2)), loc);
+  }
   throw internal_error(loc, "op {} reached the CUDA emitter", op.def->name);
 }
 

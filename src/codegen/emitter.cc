@@ -69,6 +69,8 @@ Emitter::Emitter(const ir::Program& program, const Kernel& kernel, NarrowTiles n
       out_(out),
       private_(private_tiles(kernel)) {}
 
+std::string Emitter::lanes_guard(const ir::ExecSet&) const { return ""; }
+
 void Emitter::declare_local(TileId id, const Loc& loc) {
   const Tile& tile = kernel_.tile(id);
   const std::string size = tile.rank() == 0 ? "" : fmt::format("[{}]", std::max<int64_t>(tile.layout->cosize(), 1));
@@ -135,6 +137,11 @@ void Emitter::write(const Stmt& stmt) {
       out_.indent();
       write(branch->otherwise);
     }
+    return out_.close();
+  }
+  if (const auto* lanes = ir::get_if<ir::LanesStmt>(stmt)) {
+    out_.open(lanes_guard(lanes->exec) + "{", loc);
+    write(lanes->body);
     return out_.close();
   }
   if (const auto* loop = ir::get_if<ir::WhileStmt>(stmt)) {

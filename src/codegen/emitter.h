@@ -26,6 +26,8 @@ class Emitter {
   virtual void write_op(const ir::OpStmt& op, const Loc& loc) = 0;
   // The line above a loop over `kind`; empty for none.
   virtual std::string loop_hint(ir::LoopKind kind, bool innermost) const = 0;
+  // What stands before the braces of a part that only some warps run: "if (...) ".
+  virtual std::string lanes_guard(const ir::ExecSet& exec) const;
   // A tile of its own memory, uninitialised; a scalar one begins with 0.
   void declare_local(ir::TileId id, const Loc& loc);
   bool is_private(ir::TileId id) const { return private_.contains(id); }

@@ -9,10 +9,10 @@ namespace tilewright::ir {
 
 namespace {
 
-constexpr std::array<std::string_view, 28> kReservedWords = {
+constexpr std::array<std::string_view, 29> kReservedWords = {
     "program", "vars",  "scalar", "extent", "tensor", "workspace", "strides", "kernel", "threads", "tile",
     "of",      "let",   "for",    "in",     "step",   "while",     "if",      "else",   "break",   "continue",
-    "slot",    "warps", "true",   "false",  "inf",    "nan",       "global",  "shared"};
+    "slot",    "lanes", "warps", "true",   "false",  "inf",    "nan",       "global",  "shared"};
 
 // Two-character symbols; every other symbol is one character.
 constexpr std::array<std::string_view, 8> kLongSymbols = {"==", "!=", "<=", ">=", "&&", "||", "//", ":+"};

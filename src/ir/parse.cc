@@ -250,12 +250,13 @@ Block Parser::block() {
 }
 
 Stmt Parser::stmt() {
-  form_ = "a statement is an operation, a store a[i] = x, let, for, while, if, break or continue";
+  form_ = "a statement is an operation, a store a[i] = x, let, for, while, if, lanes, break or continue";
   const Loc loc = here();
   if (at("let")) return let_stmt();
   if (at("for")) return for_stmt();
   if (at("while")) return while_stmt();
   if (at("if")) return if_stmt();
+  if (at("lanes")) return lanes_stmt();
   if (accept("break")) return make_stmt(BreakStmt{}, loc);
   if (accept("continue")) return make_stmt(ContinueStmt{}, loc);
   if (at_name() && at("(", 1)) return op_stmt();
@@ -308,14 +309,19 @@ Stmt Parser::op_stmt() {
     expect(")");
   }
   op.attrs = attrs();
-  if (accept("warps")) {
-    expect("(");
-    op.exec.first_warp = int(integer(std::numeric_limits<int>::min(), kMaxInt));
-    expect(",");
-    op.exec.num_warps = int(integer(std::numeric_limits<int>::min(), kMaxInt));
-    expect(")");
-  }
+  op.exec = exec_set();
   return make_stmt(std::move(op), loc);
+}
+
+ExecSet Parser::exec_set() {
+  ExecSet exec;
+  if (!accept("warps")) return exec;
+  expect("(");
+  exec.first_warp = int(integer(std::numeric_limits<int>::min(), kMaxInt));
+  expect(",");
+  exec.num_warps = int(integer(std::numeric_limits<int>::min(), kMaxInt));
+  expect(")");
+  return exec;
 }
 
 LoopKind Parser::loop_kind() {
@@ -369,6 +375,14 @@ Stmt Parser::if_stmt() {
   branch.then = block();
   if (accept("else")) branch.otherwise = block();
   return make_stmt(std::move(branch), loc);
+}
+
+Stmt Parser::lanes_stmt() {
+  const Loc loc = here();
+  expect("lanes");
+  LanesStmt lanes{.exec = exec_set(), .body = {}};
+  lanes.body = block();
+  return make_stmt(std::move(lanes), loc);
 }
 
 Program parse(std::string_view text, std::string file_name, std::span<const OpDef* const> ops) {

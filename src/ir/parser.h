@@ -133,6 +133,8 @@ class Parser : public ExprParser {
   LoopDim loop_dim(Expr var);
   Stmt while_stmt();
   Stmt if_stmt();
+  Stmt lanes_stmt();
+  ExecSet exec_set();
 
   std::span<const OpDef* const> ops_;
   Program program_;

@@ -76,6 +76,11 @@ std::string Printer::param(const Param& param) const {
   return fmt::format("{}@{}", param.is_tensor ? "tensor" : "scalar", param.index);
 }
 
+// " warps(4, 8)"; nothing for all warps.
+std::string exec_text(const ExecSet& exec) {
+  return exec == ExecSet() ? "" : fmt::format(" warps({}, {})", exec.first_warp, exec.num_warps);
+}
+
 void Printer::program() {
   const Program& p = *program_;
   std::string params;
@@ -163,6 +168,11 @@ struct Printer::Branches {
     }
     p.out_.close();
   }
+  void operator()(const LanesStmt& lanes) const {
+    p.out_.open(fmt::format("lanes{} {{", exec_text(lanes.exec)), loc);
+    p.block(lanes.body);
+    p.out_.close();
+  }
   void operator()(const BreakStmt&) const { p.out_.line("break", loc); }
   void operator()(const ContinueStmt&) const { p.out_.line("continue", loc); }
 };
@@ -173,10 +183,9 @@ void Printer::op(const OpStmt& op, const Loc& loc) {
   std::string args;
   for (const TileRef& ref : op.tiles) args += (args.empty() ? "" : ", ") + exprs_.ref(ref);
   if (!op.scalars.empty()) args += "; " + exprs_.list(op.scalars);
-  std::string text =
+  const std::string text =
       fmt::format("{}({}){}", op.def ? name_text(op.def->name) : "<nothing>", args, attrs_text(op.attrs));
-  if (op.exec != ExecSet()) text += fmt::format(" warps({}, {})", op.exec.first_warp, op.exec.num_warps);
-  out_.line(text, loc);
+  out_.line(text + exec_text(op.exec), loc);
 }
 
 void Printer::loop(const ForStmt& loop, const Loc& loc) {

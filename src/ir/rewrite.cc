@@ -82,6 +82,7 @@ struct Rebuild {
             .then = r.rewrite(branch.then),
             .otherwise = r.rewrite(branch.otherwise)};
   }
+  LanesStmt operator()(const LanesStmt& lanes) const { return {.exec = lanes.exec, .body = r.rewrite(lanes.body)}; }
   BreakStmt operator()(const BreakStmt& s) const { return s; }
   ContinueStmt operator()(const ContinueStmt& s) const { return s; }
 };
@@ -116,6 +117,7 @@ struct Unchanged {
   bool operator()(const IfStmt& a, const IfStmt& b) const {
     return same(a.condition, b.condition) && a.then == b.then && a.otherwise == b.otherwise;
   }
+  bool operator()(const LanesStmt& a, const LanesStmt& b) const { return a.body == b.body; }
   template <class A, class B>
   bool operator()(const A&, const B&) const {
     return true;
@@ -183,6 +185,7 @@ struct VisitParts {
     v.visit(branch.then);
     v.visit(branch.otherwise);
   }
+  void operator()(const LanesStmt& lanes) const { v.visit(lanes.body); }
   void operator()(const BreakStmt&) const {}
   void operator()(const ContinueStmt&) const {}
 };

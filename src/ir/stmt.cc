@@ -71,6 +71,7 @@ struct Equal {
   bool operator()(const IfStmt& a, const IfStmt& b) const {
     return equal(a.condition, b.condition) && equal(a.then, b.then) && equal(a.otherwise, b.otherwise);
   }
+  bool operator()(const LanesStmt& a, const LanesStmt& b) const { return a.exec == b.exec && equal(a.body, b.body); }
   bool operator()(const BreakStmt&, const BreakStmt&) const { return true; }
   bool operator()(const ContinueStmt&, const ContinueStmt&) const { return true; }
   template <class A, class B>

@@ -87,11 +87,18 @@ struct IfStmt {
   Block otherwise;
 };
 
+// Code of one thread: each thread of `exec` runs the body, with its own value of the kernel's thread variable. Passes
+// make it; nothing in it is shared out among threads any more, and it holds no synchronisation of the block.
+struct LanesStmt {
+  ExecSet exec;
+  Block body;
+};
+
 struct BreakStmt {};
 struct ContinueStmt {};
 
 struct StmtNode {
-  std::variant<OpStmt, LetStmt, StoreStmt, ForStmt, WhileStmt, IfStmt, BreakStmt, ContinueStmt> value;
+  std::variant<OpStmt, LetStmt, StoreStmt, ForStmt, WhileStmt, IfStmt, LanesStmt, BreakStmt, ContinueStmt> value;
   Loc loc;
 };
 

@@ -57,6 +57,7 @@ struct BodyChecker::Alternatives {
   void operator()(const ForStmt& s) const { c.loop(s, loc); }
   void operator()(const WhileStmt& s) const { c.while_loop(s, loc); }
   void operator()(const IfStmt& s) const { c.branch(s, loc); }
+  void operator()(const LanesStmt& s) const { c.block(s.body, loc); }
   void operator()(const BreakStmt&) const { c.jump("break", loc); }
   void operator()(const ContinueStmt&) const { c.jump("continue", loc); }
 };

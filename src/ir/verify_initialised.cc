@@ -152,6 +152,7 @@ struct InitialisationChecker::Collect {
     if (!branch.condition.is_int(0)) c.collect(branch.then, out);
     if (!branch.condition.is_int(1)) c.collect(branch.otherwise, out);
   }
+  void operator()(const LanesStmt& lanes) const { c.collect(lanes.body, out); }
   template <class Other>
   void operator()(const Other&) const {}
 };
@@ -198,6 +199,7 @@ struct InitialisationChecker::Walk {
     if (!branch.condition.is_int(1)) c.block(branch.otherwise);
     unite(c.written_, after);
   }
+  void operator()(const LanesStmt& lanes) const { c.block(lanes.body); }
   template <class Other>
   void operator()(const Other&) const {}
 };

@@ -10,6 +10,21 @@ namespace tilewright::passes {
 // No operands. PTX ISA: barrier.sync.
 const ir::OpDef& block_sync_op();
 
+// tiles = {dst: shared, src: global}, heads of 16 adjacent aligned bytes; scalars = {valid: how many of the bytes are
+// copied, 0 to 16; the rest of dst becomes zero}. Asynchronous. PTX ISA 9.7.9.25.3, cp.async.
+const ir::OpDef& cp_async_op();
+// Ends a group of copies. No operands. cp.async.commit_group.
+const ir::OpDef& cp_async_commit_op();
+// Waits until at most `pending` groups of this thread are under way. attrs: pending. cp.async.wait_group.
+const ir::OpDef& cp_async_wait_op();
+
+// tiles = {dst: u32 registers [num], src: shared 16-bit}, src is the row that this lane names; attrs: num = 2 | 4,
+// trans. PTX ISA 9.7.15.5.15, ldmatrix.
+const ir::OpDef& ldmatrix_op();
+// tiles = {d: f32 registers [4], a: u32 registers [4], b: u32 registers [2]}; attrs: type = "f16" | "bf16". d += a b.
+// PTX ISA 9.7.15.5.8, mma.m16n8k16.
+const ir::OpDef& mma_op();
+
 // The operations above, for the parser.
 std::span<const ir::OpDef* const> cuda_atoms();
 

@@ -10,12 +10,28 @@
 
 namespace tilewright::passes {
 
-// Requires a verified program. Establishes that no tile has the space `fragment` without a `fragment`: such a tile moves
-// to shared memory, with a remark for each of the author's own.
-ir::Program place_fragments(ir::Program program, std::vector<Remark>& remarks);
+// Requires a verified program. Establishes that operations without an instruction of their own are their expansions;
+// those with one (cuda_select.h), and copies from tensors to shared tiles, stay.
+ir::Program expand_unselected(const ir::Program& program, const CudaTarget& target);
 
-// Requires that only statements over scalars and atoms are left, and no fragment tiles. Establishes the code of one
-// thread: each kernel has a thread variable; the iterations of a parallel loop are dealt out to the threads in turn, the
+// Requires expanded operations. Establishes a fragment for each tile of the space `fragment`; one that its uses cannot
+// share, or that does not fit into registers, moves to shared memory, with a remark.
+ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks);
+
+// Requires fragments. Establishes swizzled layouts on the shared operands of tensor-core products.
+ir::Program plan_operands(ir::Program program, const CudaTarget& target);
+
+// Requires operand layouts. Establishes that pipelined loops with several stages whose loads can be asynchronous are
+// written out: the loads of num_stages - 1 iterations first, then in each iteration a wait, the loads of the iteration
+// num_stages - 1 ahead, and the rest. Other pipelined loops run their iterations one after the other, with a remark.
+ir::Program expand_pipelines(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks);
+
+// Requires fragments and layouts. Establishes that there are no fragment tiles: parallel loops over them, and
+// operations with instructions, are the code of one thread (`lanes`) over arrays of registers.
+ir::Program lower_tiles(const ir::Program& program, const CudaTarget& target);
+
+// Requires that only statements over scalars, atoms and lanes are left, and no fragment tiles. Establishes the code of one
+// thread: each kernel has a thread variable; what threads share out stands in `lanes`; the iterations of a parallel loop are dealt out to the threads in turn, the
 // last dimension fastest; statements outside of parallel loops run in every thread, and their stores to memory that
 // threads share in thread 0 only.
 ir::Program distribute_threads(const ir::Program& program);

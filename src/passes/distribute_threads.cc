@@ -17,14 +17,14 @@ class Distribution : public ir::Rewriter {
   using Rewriter::rewrite;
 
   void rewrite(const Stmt& stmt, Block& out) override {
+    if (ir::get_if<ir::LanesStmt>(stmt)) return out.push_back(stmt);
     if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
-      out.push_back(deal_out(*loop, stmt->loc));
-      return;
+      return out.push_back(in_lanes({deal_out(*loop, stmt->loc)}, stmt->loc));
     }
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt); store && is_common(store->tile)) {
       const Expr first = ir::binary(ir::ExprKind::eq, thread_, ir::int_imm(0));
-      out.push_back(ir::make_stmt(ir::IfStmt{.condition = first, .then = {stmt}, .otherwise = {}}, stmt->loc));
-      return;
+      const Stmt guarded = ir::make_stmt(ir::IfStmt{.condition = first, .then = {stmt}, .otherwise = {}}, stmt->loc);
+      return out.push_back(in_lanes({guarded}, stmt->loc));
     }
     Rewriter::rewrite(stmt, out);
   }
@@ -32,6 +32,9 @@ class Distribution : public ir::Rewriter {
  private:
   // Memory that all threads of the block see.
   bool is_common(ir::TileId id) const { return kernel_.tile(id).space != ir::Space::local; }
+  static Stmt in_lanes(Block body, const Loc& loc) {
+    return ir::make_stmt(ir::LanesStmt{.exec = {}, .body = std::move(body)}, loc);
+  }
   Stmt deal_out(const ir::ForStmt& loop, const Loc& loc);
 
   const Kernel& kernel_;
@@ -42,7 +45,7 @@ class Distribution : public ir::Rewriter {
 // for index in thread, thread + threads, ... below the product of the extents: the digits of `index` are the steps along
 // each dimension.
 Stmt Distribution::deal_out(const ir::ForStmt& loop, const Loc& loc) {
-  ir::ForStmt out{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {{"dealt", true}}, .body = {}};
+  ir::ForStmt out{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {}, .body = {}};
   const int64_t threads = kernel_.threads;
   Expr total = ir::int_imm(1);
   for (const ir::LoopDim& dim : loop.dims) total = total * dim.extent;
@@ -72,7 +75,7 @@ Stmt Distribution::deal_out(const ir::ForStmt& loop, const Loc& loc) {
 ir::Program distribute_threads(const ir::Program& program) {
   ir::Program out = program;
   for (Kernel& kernel : out.kernels) {
-    kernel.thread_var = out.fresh_var("tid", ir::kIndex, kernel.loc);
+    if (!kernel.thread_var) kernel.thread_var = out.fresh_var("tid", ir::kIndex, kernel.loc);
     const Block body = kernel.body;
     kernel.body = Distribution(kernel, out.next_var, kernel.thread_var).rewrite(body);
   }

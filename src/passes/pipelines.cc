@@ -23,10 +23,14 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
 ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks) {
   // Constant conditions and single-iteration loops go first, so that later passes see plain regions.
   ir::Program p = ir::simplify(program);
-  // What has no instruction of its own runs as its meaning.
-  p = ir::expand_ops(p);
-  // Before anything looks at spaces: from here on a tile is where it stays.
-  p = place_fragments(std::move(p), remarks);
+  // What has no instruction of its own runs as its meaning; its loops take part in the inference.
+  p = expand_unselected(p, target);
+  p = infer_fragments(std::move(p), target, remarks);
+  // Loads are still whole copies.
+  p = expand_pipelines(p, target, remarks);
+  // After the pipeline gave tiles their stages.
+  p = plan_operands(std::move(p), target);
+  p = lower_tiles(p, target);
   // Needs parallel loops over their own dimensions, and block indices with their ranges.
   p = guard_accesses(p);
   p = ir::simplify(p);

@@ -1,4 +1,3 @@
-#include "ir/bounds.h"
 #include "ir/rewrite.h"
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_passes.h"
@@ -21,8 +20,10 @@ using Memory = int64_t;
 // Accesses by any thread since the last barrier.
 struct Pending {
   std::set<Memory> reads, writes;
+  bool async = false;  // some of the writes are cp.async that nothing waits for yet
 
   void add(const Pending& other) {
+    async |= other.async;
     reads.insert(other.reads.begin(), other.reads.end());
     writes.insert(other.writes.begin(), other.writes.end());
   }
@@ -52,6 +53,7 @@ class Accesses : public ir::Visitor {
       for (const ir::Access& a : op->def->effects(*op, kernel_)) {
         if (a.mode != ir::Mode::write) note(a.ref.tile, found.reads);
         if (a.mode != ir::Mode::read) note(a.ref.tile, found.writes);
+        if (op->def == &cp_async_op() && kernel_.tile(a.ref.tile).stages == 1) found.async = true;
       }
     }
     visit_parts(stmt);
@@ -62,6 +64,7 @@ class Accesses : public ir::Visitor {
   void note(TileId id, std::set<Memory>& set) {
     const ir::Tile& tile = kernel_.tile(id);
     if (tile.space == ir::Space::local || tile.space == ir::Space::fragment) return;
+    if (tile.stages > 1) return;  // its pipeline keeps writers and readers apart
     set.insert(tile.space == ir::Space::global ? -1 - Memory(tile.tensor) : Memory(id));
   }
   const Kernel& kernel_;
@@ -92,14 +95,16 @@ class Placement {
   // Before code with these accesses, a barrier if they meet pending ones.
   void before(const Pending& next, const Loc& loc, Block& out) {
     if (pending_.conflicts(next)) {
+      if (pending_.async) {
+        out.push_back(ir::make_stmt(ir::OpStmt{.def = &cp_async_commit_op()}, loc));
+        out.push_back(ir::make_stmt(
+            ir::OpStmt{.def = &cp_async_wait_op(), .tiles = {}, .scalars = {}, .attrs = {{"pending", int64_t(0)}}}, loc));
+      }
       out.push_back(ir::make_stmt(ir::OpStmt{.def = &block_sync_op()}, loc));
       pending_ = {};
     }
     pending_.add(next);
   }
-  // True where all threads take the same way: nothing in it depends on the thread.
-  bool is_uniform(const Expr& e) const { return !ir::mentions(e, kernel_.thread_var.var_id()); }
-  static bool is_dealt(const ir::ForStmt& loop) { return loop.kind == ir::LoopKind::parallel; }
 
   const Kernel& kernel_;
   Pending pending_;
@@ -108,11 +113,9 @@ class Placement {
 };
 
 void Placement::stmt(const Stmt& stmt, Block& out) {
-  if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && !is_dealt(*loop)) return this->loop(stmt, out);
-  if (ir::get_if<ir::WhileStmt>(stmt)) return loop(stmt, out);
-  if (const auto* branch = ir::get_if<ir::IfStmt>(stmt); branch && is_uniform(branch->condition)) {
-    return this->branch(*branch, stmt->loc, out);
-  }
+  // Outside of `lanes` all threads take the same way.
+  if (ir::get_if<ir::ForStmt>(stmt) || ir::get_if<ir::WhileStmt>(stmt)) return loop(stmt, out);
+  if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) return this->branch(*branch, stmt->loc, out);
   if (ir::get_if<ir::BreakStmt>(stmt) || ir::get_if<ir::ContinueStmt>(stmt)) {
     // After a continue the loop's condition is read.
     if (ir::get_if<ir::ContinueStmt>(stmt)) before(head_, stmt->loc, out);

@@ -6,7 +6,7 @@ namespace tilewright::passes {
 
 namespace {
 
-constexpr int64_t kAlignment = 128;
+constexpr int64_t kAlignment = 1024;  // whole swizzle blocks
 
 std::string tiles_text(const ir::Kernel& kernel) {
   std::string out;
@@ -27,7 +27,7 @@ SharedPlan shared_plan(const ir::Kernel& kernel) {
       continue;
     }
     plan.offsets.push_back(plan.bytes);
-    const int64_t bytes = tile.layout->cosize() * bytes_of(tile.dtype) * tile.stages;
+    const int64_t bytes = tile.layout->cosize() * bytes_of(tile.dtype);
     plan.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   return plan;

@@ -1,0 +1,142 @@
+#include "passes/cuda_select.h"
+
+#include "ops/copy.h"
+#include "ops/gemm.h"
+#include "ops/operand.h"
+
+#include <algorithm>
+
+namespace tilewright::passes {
+
+using ir::Kernel;
+using ir::OpStmt;
+using ir::Tile;
+using ir::TileRef;
+
+namespace {
+
+// The region is all of the last two dimensions of the tile.
+bool is_whole_matrix(const TileRef& ref, const Tile& tile) {
+  for (size_t d = 0; d < ref.region.size(); ++d) {
+    const bool wide = d + 2 >= ref.region.size();
+    if (wide && (!ref.region[d].begin.is_int(0) || !ir::equal(ref.region[d].extent, tile.shape[d]))) return false;
+    if (!wide && !ref.region[d].extent.is_int(1)) return false;
+  }
+  return ref.region.size() >= 2;
+}
+
+int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+}  // namespace
+
+bool is_mma(const OpStmt& op, const Kernel& kernel, const CudaTarget& target) {
+  if (op.def != &ops::gemm_op() || target.sm < 80 || kernel.threads % 32 != 0) return false;
+  const Tile &a = kernel.tile(op.tiles[0].tile), &b = kernel.tile(op.tiles[1].tile), &c = kernel.tile(op.tiles[2].tile);
+  if (a.dtype != b.dtype || (a.dtype != DType::f16 && a.dtype != DType::bf16) || c.dtype != DType::f32) return false;
+  if (!a.on_chip() || !b.on_chip() || c.space != ir::Space::fragment || c.rank() != 2) return false;
+  for (const TileRef& ref : op.tiles) {
+    if (!is_whole_matrix(ref, kernel.tile(ref.tile))) return false;
+  }
+  for (const Tile* tile : {&a, &b}) {
+    if (tile->space == ir::Space::local || !swizzled_panels(tile->extents(), 2)) return false;
+  }
+  const ops::GemmShape shape = ops::gemm_shape(op);
+  return shape.m > 0 && shape.m % 16 == 0 && shape.n > 0 && shape.n % 8 == 0 && shape.k > 0 && shape.k % 16 == 0;
+}
+
+namespace {
+
+bool divides(int64_t d, const ir::Expr& e, const ir::Facts& facts) { return ir::known_divisor(e, facts) % d == 0; }
+
+// Rows of the region in shared memory are 16-byte pieces, inside the tile.
+bool has_whole_pieces(const TileRef& ref, const Tile& tile, const std::vector<int>& wide, int64_t piece,
+                      const ir::Facts& facts) {
+  if (wide.empty() || wide.back() + 1 != tile.rank() || !divides(piece, tile.shape.back(), facts)) return false;
+  for (size_t d = 0; d < ref.region.size(); ++d) {
+    const ir::RegionDim& dim = ref.region[d];
+    if (!dim.extent.as_int() || *dim.extent.as_int() == 0) return false;
+    if (!ir::prove(ir::le(ir::int_imm(0), dim.begin), facts)) return false;
+    if (!ir::prove(ir::le(dim.begin + dim.extent, tile.shape[d]), facts)) return false;
+  }
+  return divides(piece, ref.region.back().begin, facts) && divides(piece, ref.region.back().extent, facts);
+}
+
+}  // namespace
+
+bool is_async_copy(const OpStmt& op, const ir::Program& program, const Kernel& kernel, const ir::Facts& facts,
+                   const CudaTarget& target) {
+  if (op.def != &ops::copy_op() || !target.has_cp_async()) return false;
+  const TileRef &src = op.tiles[0], &dst = op.tiles[1];
+  const Tile &from = kernel.tile(src.tile), &to = kernel.tile(dst.tile);
+  if (from.space != ir::Space::global || to.space != ir::Space::shared) return false;
+  if (from.dtype != to.dtype || from.safe_value != 0 || 16 % bytes_of(to.dtype) != 0) return false;
+  const int64_t piece = 16 / bytes_of(to.dtype);
+  const std::vector<int> src_dims = ops::wide_dims(src), dst_dims = ops::wide_dims(dst);
+  if (src_dims.size() != dst_dims.size() || !has_whole_pieces(dst, to, dst_dims, piece, facts)) return false;
+  const std::vector<ir::Expr> strides = ir::strides_of(program.tensors[size_t(from.tensor)]);
+  for (size_t d = 0; d < src.region.size(); ++d) {
+    if (!ir::prove(ir::le(ir::int_imm(0), src.region[d].begin), facts)) return false;
+    const bool is_row = int(d) == src_dims.back();
+    if (is_row ? !strides[d].is_int(1) || !divides(piece, src.region[d].begin, facts)
+               : !divides(piece, strides[d], facts)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// Square: the division whose warps read the fewest operand bytes, which is the one nearest to equal sides; the other
+// policies put as many warps along m (n) as there are instructions.
+MmaPlan mma_plan(const OpStmt& op, const Kernel& kernel) {
+  const ops::GemmShape shape = ops::gemm_shape(op);
+  const ops::WarpPolicy policy = ops::GemmAttrs::from(op.attrs).policy;
+  const int64_t warps = kernel.threads / 32;
+  const int64_t most_m = shape.m / 16, most_n = shape.n / 8;
+  MmaPlan best;
+  int64_t best_cost = INT64_MAX;
+  for (int64_t m = 1; m <= warps; ++m) {
+    if (warps % m != 0) continue;
+    const int64_t n = warps / m;
+    const int64_t tiles_m = ceildiv(most_m, m), tiles_n = ceildiv(most_n, n);
+    // Instructions of the busiest warp first, then bytes that it reads for each step.
+    const int64_t idle = policy == ops::WarpPolicy::full_row ? std::max<int64_t>(0, most_m - m)
+                         : policy == ops::WarpPolicy::full_col ? std::max<int64_t>(0, most_n - n)
+                                                               : 0;
+    const int64_t cost = (tiles_m * tiles_n) * 4096 + (2 * tiles_m + tiles_n) + (policy == ops::WarpPolicy::square ? 0 : idle << 32);
+    if (cost >= best_cost) continue;
+    best_cost = cost;
+    best.warps_m = m;
+    best.warps_n = n;
+    best.tiles_m = tiles_m;
+    best.tiles_n = tiles_n;
+  }
+  best.steps_k = shape.k / 16;
+  best.accumulator = layout::mma_accumulator(shape.m, shape.n, best.warps_m, best.warps_n);
+  return best;
+}
+
+std::optional<layout::Layout> swizzled_panels(const std::vector<int64_t>& shape, int64_t elem_bytes) {
+  if (shape.size() < 2 || elem_bytes > 4) return std::nullopt;
+  const int64_t rows = shape[shape.size() - 2], cols = shape.back();
+  const int64_t piece = 16 / elem_bytes;
+  int pieces_log2 = 3;
+  while (pieces_log2 > 0 && cols % (piece << pieces_log2) != 0) --pieces_log2;
+  if (pieces_log2 == 0 || rows % 8 != 0) return std::nullopt;
+  const int64_t width = piece << pieces_log2;
+  int base = 0;
+  while ((int64_t(1) << base) < piece) ++base;
+  std::vector<layout::Dim> dims;
+  int64_t outer = rows * cols;
+  for (size_t d = shape.size() - 2; d-- > 0;) {
+    dims.insert(dims.begin(), {layout::Mode{.extent = shape[d], .stride = outer}});
+    outer *= shape[d];
+  }
+  dims.push_back({layout::Mode{.extent = rows, .stride = width}});
+  layout::Dim col = {layout::Mode{.extent = width, .stride = 1}};
+  if (cols > width) col.push_back({.extent = cols / width, .stride = rows * width});
+  dims.push_back(col);
+  // Piece bits of the offset come first, then the rows of 128 bytes: the swizzle of the hardware (PTX ISA 5.5.7).
+  return layout::Layout(std::move(dims), {.bits = pieces_log2, .base = base, .shift = 3});
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,263 @@
+#include "layout/layout.h"
+#include "ops/copy.h"
+#include "passes/cuda_atoms.h"
+#include "passes/cuda_passes.h"
+#include "passes/cuda_select.h"
+#include "passes/fact_rewriter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace tilewright::passes {
+
+using ir::Block;
+using ir::Expr;
+using ir::Kernel;
+using ir::OpStmt;
+using ir::Stmt;
+using ir::TileId;
+
+namespace {
+
+// How often statements read and write each tile, and which variables they bind.
+class Touches : public ir::Visitor {
+ public:
+  explicit Touches(const Kernel& kernel) : kernel_(kernel) {}
+  using Visitor::visit;
+  void visit(const Expr& e) override {
+    if (e.is(ir::ExprKind::load)) ++reads[e.tile_id()];
+    if (e.is(ir::ExprKind::var)) used.insert(e.var_id());
+    if (e) visit_args(e);
+  }
+  void visit(const Stmt& stmt) override {
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) ++writes[store->tile];
+    if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) bound.insert(let->var.var_id());
+    if (ir::get_if<ir::BreakStmt>(stmt) || ir::get_if<ir::ContinueStmt>(stmt)) jumps = true;
+    if (const auto* op = ir::get_if<OpStmt>(stmt)) {
+      for (const ir::Access& a : op->def->effects(*op, kernel_)) {
+        if (a.mode != ir::Mode::write) ++reads[a.ref.tile];
+        if (a.mode != ir::Mode::read) ++writes[a.ref.tile];
+      }
+    }
+    visit_parts(stmt);
+  }
+  int count(TileId id) const {
+    const auto r = reads.find(id), w = writes.find(id);
+    return (r == reads.end() ? 0 : r->second) + (w == writes.end() ? 0 : w->second);
+  }
+  std::map<TileId, int> reads, writes;
+  std::set<ir::VarId> used, bound;
+  bool jumps = false;
+
+ private:
+  const Kernel& kernel_;
+};
+
+// Gives the staged tiles of a body a first index, the stage.
+class Staging : public ir::Rewriter {
+ public:
+  Staging(const std::set<TileId>& tiles, Expr slot) : tiles_(tiles), slot_(std::move(slot)) {}
+  using Rewriter::rewrite;
+  Expr rewrite(const Expr& e) override {
+    const Expr out = rewrite_args(e);
+    if (!e.is(ir::ExprKind::load) || !tiles_.contains(e.tile_id())) return out;
+    std::vector<Expr> at = {slot_};
+    at.insert(at.end(), out.args().begin(), out.args().end());
+    return ir::load(e.tile_id(), e->name, e.dtype(), std::move(at), e.loc());
+  }
+  ir::TileRef rewrite(const ir::TileRef& ref) override {
+    ir::TileRef out = Rewriter::rewrite(ref);
+    if (tiles_.contains(ref.tile)) out.region.insert(out.region.begin(), {.begin = slot_, .extent = ir::int_imm(1)});
+    return out;
+  }
+  void rewrite(const Stmt& stmt, Block& out) override {
+    Block parts;
+    Rewriter::rewrite(stmt, parts);
+    const auto* store = ir::get_if<ir::StoreStmt>(parts[0]);
+    if (store && tiles_.contains(store->tile)) {
+      ir::StoreStmt staged = *store;
+      staged.indices.insert(staged.indices.begin(), slot_);
+      parts = {ir::make_stmt(std::move(staged), stmt->loc)};
+    }
+    out.insert(out.end(), parts.begin(), parts.end());
+  }
+
+ private:
+  const std::set<TileId>& tiles_;
+  Expr slot_;
+};
+
+class PipelineExpansion : public FactRewriter {
+ public:
+  PipelineExpansion(const ir::Program& program, const Kernel& before, Kernel& kernel, ir::VarId& next_var,
+                    const CudaTarget& target, std::vector<Remark>& remarks)
+      : FactRewriter(program, before),
+        program_(program),
+        before_(before),
+        kernel_(kernel),
+        next_var_(next_var),
+        target_(target),
+        remarks_(remarks),
+        all_(before) {
+    all_.visit(before.body);
+  }
+  using FactRewriter::rewrite;
+
+  void rewrite(const Stmt& stmt, Block& out) override {
+    const auto* loop = ir::get_if<ir::ForStmt>(stmt);
+    if (loop == nullptr && !ir::get_if<ir::WhileStmt>(stmt)) return FactRewriter::rewrite(stmt, out);
+    if (loop && loop->kind == ir::LoopKind::pipelined && expand(*loop, stmt->loc, out)) return;
+    ++depth_;
+    FactRewriter::rewrite(stmt, out);
+    --depth_;
+  }
+
+ private:
+  struct Parts {
+    Block loads, rest;
+    std::set<TileId> tiles;
+    std::string why;  // not: the reason
+  };
+  bool expand(const ir::ForStmt& loop, const Loc& loc, Block& out);
+  Parts split(const ir::ForStmt& loop);
+  int64_t stages_that_fit(const std::set<TileId>& tiles, int64_t wanted, const Loc& loc);
+  Expr fresh(const char* name) { return ir::var(next_var_++, name); }
+  Stmt op(const ir::OpDef& def, ir::Attrs attrs, const Loc& loc) const {
+    return ir::make_stmt(OpStmt{.def = &def, .tiles = {}, .scalars = {}, .attrs = std::move(attrs)}, loc);
+  }
+
+  const ir::Program& program_;
+  const Kernel& before_;
+  Kernel& kernel_;
+  ir::VarId& next_var_;
+  const CudaTarget& target_;
+  std::vector<Remark>& remarks_;
+  Touches all_;
+  int depth_ = 0;
+};
+
+// Loads stand directly in the body; what they need is known before it; their tiles live in it alone, and are read after
+// they are written.
+PipelineExpansion::Parts PipelineExpansion::split(const ir::ForStmt& loop) {
+  Parts parts;
+  Touches body(before_);
+  body.visit(loop.body);
+  if (body.jumps) return {.loads = {}, .rest = {}, .tiles = {}, .why = "a break or continue may end an iteration early"};
+  facts_.push();
+  facts_.bind(loop.dims[0].var, loop.dims[0].begin, loop.dims[0].extent, loop.dims[0].step);
+  std::set<TileId> seen;
+  for (const Stmt& stmt : loop.body) {
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    Touches here(before_);
+    here.visit(stmt);
+    const bool is_load = op && is_async_copy(*op, program_, before_, facts_, target_);
+    const TileId dst = is_load ? op->tiles[1].tile : -1;
+    bool staged = is_load && body.writes[dst] == 1 && body.count(dst) == all_.count(dst) && !seen.contains(dst) &&
+                  body.writes[op->tiles[0].tile] == 0;
+    for (ir::VarId v : here.used) staged = staged && !body.bound.contains(v);
+    if (staged) {
+      parts.loads.push_back(stmt);
+      parts.tiles.insert(dst);
+    } else {
+      parts.rest.push_back(stmt);
+    }
+    for (const auto* map : {&here.reads, &here.writes}) {
+      for (const auto& [id, n] : *map) seen.insert(id);
+    }
+  }
+  facts_.pop();
+  if (parts.loads.empty()) {
+    parts.why = "no copy in it can be asynchronous: they need rows of whole 16-byte pieces, one dtype, and a shared tile "
+                "that this loop alone uses";
+  }
+  return parts;
+}
+
+// All staged tiles together with the other shared tiles must fit.
+int64_t PipelineExpansion::stages_that_fit(const std::set<TileId>& tiles, int64_t wanted, const Loc& loc) {
+  int64_t fixed = 0, staged = 0;
+  for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
+    const ir::Tile& tile = kernel_.tiles[i];
+    if (tile.space != ir::Space::shared) continue;
+    const int64_t bytes = (tile.num_elems() * bytes_of(tile.dtype) + 1023) / 1024 * 1024;
+    (tiles.contains(TileId(i)) ? staged : fixed) += bytes;
+  }
+  const int64_t fits = std::max<int64_t>(1, (target_.max_shared_bytes() - fixed) / std::max<int64_t>(1, staged));
+  if (fits >= wanted) return wanted;
+  remarks_.push_back({.kind = "fewer_stages",
+                      .text = fmt::format("{} stages of {} bytes do not fit into {} bytes of shared memory beside {} of "
+                                          "other tiles; {} do",
+                                          wanted, staged, target_.max_shared_bytes(), fixed, fits),
+                      .loc = loc});
+  return fits;
+}
+
+bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& out) {
+  const int64_t wanted = ir::int_attr(loop.attrs, "num_stages", 0);
+  if (wanted < 2) return false;
+  const Parts parts = split(loop);
+  if (!parts.why.empty()) {
+    remarks_.push_back({.kind = "serial_pipeline",
+                        .text = fmt::format("the iterations run one after the other: {}", parts.why),
+                        .loc = loc});
+    return false;
+  }
+  const int64_t stages = stages_that_fit(parts.tiles, wanted, loc);
+  if (stages < 2) return false;
+  for (TileId id : parts.tiles) {
+    ir::Tile& tile = kernel_.tiles[size_t(id)];
+    tile.shape.insert(tile.shape.begin(), ir::int_imm(stages));
+    tile.stages = int(stages);
+  }
+  const ir::LoopDim& dim = loop.dims[0];
+  const int64_t ahead = stages - 1;
+  // The loads of iteration `it`, if there is one.
+  const auto loads = [&](const Expr& it) -> Block {
+    Block body = ir::substitute(parts.loads, std::vector{dim.var}, std::vector{dim.begin + it * dim.step});
+    body = Staging(parts.tiles, ir::floormod(it, stages)).rewrite(body);
+    return {ir::make_stmt(
+                ir::IfStmt{.condition = ir::lt(it, dim.extent), .then = std::move(body), .otherwise = {}}, loc),
+            op(cp_async_commit_op(), {}, loc)};
+  };
+  // Another round of an outer loop must not overwrite what threads still read.
+  if (depth_ > 0) out.push_back(op(block_sync_op(), {}, loc));
+  ir::ForStmt first{.kind = ir::LoopKind::unrolled, .dims = {}, .attrs = {}, .body = {}};
+  const Expr early = fresh("ahead");
+  first.dims = {{.var = early, .begin = ir::int_imm(0), .extent = ir::int_imm(ahead)}};
+  first.body = loads(early);
+  out.push_back(ir::make_stmt(std::move(first), loc));
+
+  const Expr it = fresh("it");
+  ir::ForStmt steady{.kind = ir::LoopKind::serial, .dims = {}, .attrs = {}, .body = {}};
+  steady.dims = {{.var = it, .begin = ir::int_imm(0), .extent = dim.extent}};
+  // Groups end once an iteration, so that all but the youngest stages - 2 hold this iteration's tiles. The barrier shows
+  // them to all threads, and says that all have read the stage that is loaded next.
+  steady.body = {op(cp_async_wait_op(), {{"pending", stages - 2}}, loc), op(block_sync_op(), {}, loc)};
+  for (const Stmt& stmt : loads(it + ahead)) steady.body.push_back(stmt);
+  steady.body.push_back(ir::make_stmt(ir::LetStmt{.var = dim.var, .value = dim.begin + it * dim.step}, loc));
+  ++depth_;
+  facts_.push();
+  facts_.bind(dim.var, dim.begin, dim.extent, dim.step);
+  const Block rest = rewrite(parts.rest);
+  facts_.pop();
+  --depth_;
+  for (const Stmt& stmt : Staging(parts.tiles, ir::floormod(it, stages)).rewrite(rest)) steady.body.push_back(stmt);
+  out.push_back(ir::make_stmt(std::move(steady), loc));
+  return true;
+}
+
+}  // namespace
+
+ir::Program expand_pipelines(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks) {
+  ir::Program out = program;
+  for (Kernel& kernel : out.kernels) {
+    const Kernel before = kernel;
+    kernel.body = PipelineExpansion(program, before, kernel, out.next_var, target, remarks).rewrite(before.body);
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes

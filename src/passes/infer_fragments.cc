@@ -1,0 +1,242 @@
+// Which thread holds which element of each fragment tile.
+//
+// Local rules, run until nothing changes: a gemm fixes its accumulator; a parallel loop passes the fragment of a tile
+// that covers it on to the others; what nothing reaches is dealt out evenly. A tile that its uses cannot share moves to
+// shared memory, and everything starts again without it: the set of those only grows.
+#include "ops/gemm.h"
+#include "passes/cuda_passes.h"
+#include "passes/cuda_select.h"
+#include "passes/register_tiles.h"
+
+#include "ir/rewrite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tilewright::passes {
+
+using ir::Expr;
+using ir::Kernel;
+using ir::OpStmt;
+using ir::Stmt;
+using ir::TileId;
+using layout::Fragment;
+
+namespace {
+
+struct Conflict {
+  TileId tile = -1;
+  std::string why;
+};
+
+// Everything in a kernel that touches fragment tiles.
+class Uses : public ir::Visitor {
+ public:
+  explicit Uses(const Kernel& kernel) : kernel_(kernel) {}
+  using Visitor::visit;
+
+  void visit(const Expr& e) override {
+    if (e.is(ir::ExprKind::load) && is_fragment(e.tile_id())) elsewhere.insert(e.tile_id());
+    if (e) visit_args(e);
+  }
+  void visit(const Stmt& stmt) override {
+    if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
+      loops.push_back(fragment_uses(kernel_, *loop));
+      return;
+    }
+    if (const auto* op = ir::get_if<OpStmt>(stmt)) ops.push_back(op);
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt); store && is_fragment(store->tile)) {
+      elsewhere.insert(store->tile);
+    }
+    visit_parts(stmt);
+  }
+
+  std::vector<FragmentUses> loops;
+  std::vector<const OpStmt*> ops;
+  std::set<TileId> elsewhere;  // read or written outside of parallel loops and operations
+
+ private:
+  bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
+  const Kernel& kernel_;
+};
+
+class Inference {
+ public:
+  Inference(Kernel& kernel, const CudaTarget& target) : kernel_(kernel), target_(target), uses_(kernel) {
+    uses_.visit(kernel.body);
+  }
+
+  // Fixes the fragment of every tile it can; the first tile that cannot stay in registers otherwise.
+  std::optional<Conflict> run();
+
+ private:
+  bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
+  std::optional<Conflict> check_uses() const;
+  std::optional<Conflict> fix_accumulators();
+  std::optional<Conflict> propagate();
+  std::optional<Conflict> propagate(const FragmentUses& loop, bool& changed);
+  bool fix_one_freely();
+  std::optional<Conflict> check_loops() const;
+
+  Kernel& kernel_;
+  const CudaTarget& target_;
+  Uses uses_;
+};
+
+std::optional<Conflict> Inference::check_uses() const {
+  for (TileId id : uses_.elsewhere) return Conflict{id, "it is read or written one element at a time"};
+  for (const FragmentUses& loop : uses_.loops) {
+    for (const auto& [id, map] : loop.tiles) {
+      if (!map) return Conflict{id, "a loop does not index it by its own variables, from end to end"};
+      if (loop.extents.empty()) return Conflict{id, "a loop over it begins elsewhere than at 0, or ends at run time"};
+    }
+  }
+  for (const OpStmt* op : uses_.ops) {
+    for (size_t i = 0; i < op->tiles.size(); ++i) {
+      const TileId id = op->tiles[i].tile;
+      if (is_fragment(id) && !(is_mma(*op, kernel_, target_) && i == 2)) {
+        return Conflict{id, fmt::format("{} reads it from memory", op->def->name)};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> Inference::fix_accumulators() {
+  for (const OpStmt* op : uses_.ops) {
+    if (!is_mma(*op, kernel_, target_)) continue;
+    const MmaPlan plan = mma_plan(*op, kernel_);
+    ir::Tile& c = kernel_.tiles[size_t(op->tiles[2].tile)];
+    if (c.space != ir::Space::fragment) continue;
+    if (c.fragment && *c.fragment != plan.accumulator) {
+      return Conflict{op->tiles[2].tile, "two gemms divide it differently among the warps"};
+    }
+    c.fragment = plan.accumulator;
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> Inference::propagate(const FragmentUses& loop, bool& changed) {
+  std::optional<Fragment> dealt;
+  for (const auto& [id, map] : loop.tiles) {
+    if (!dealt && kernel_.tile(id).fragment) dealt = loop_fragment(*kernel_.tile(id).fragment, *map, loop.extents);
+  }
+  if (!dealt) return std::nullopt;
+  for (const auto& [id, map] : loop.tiles) {
+    ir::Tile& tile = kernel_.tiles[size_t(id)];
+    Fragment wanted = tile_fragment(*dealt, *map, tile.extents());
+    if (!tile.fragment) {
+      tile.fragment = std::move(wanted);
+      changed = true;
+    } else if (*tile.fragment != wanted) {
+      return Conflict{id, "two of its uses want it in different threads"};
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> Inference::propagate() {
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const FragmentUses& loop : uses_.loops) {
+      if (auto conflict = propagate(loop, changed)) return conflict;
+    }
+  }
+  return std::nullopt;
+}
+
+// The largest tile without a fragment, in vectors of 16 bytes where its last dimension allows.
+bool Inference::fix_one_freely() {
+  TileId best = -1;
+  for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
+    const ir::Tile& tile = kernel_.tiles[i];
+    if (tile.space != ir::Space::fragment || tile.fragment) continue;
+    const auto size_of = [&](TileId id) {
+      return std::pair(kernel_.tile(id).rank(), kernel_.tile(id).num_elems());
+    };
+    if (best < 0 || size_of(TileId(i)) > size_of(best)) best = TileId(i);
+  }
+  if (best < 0) return false;
+  ir::Tile& tile = kernel_.tiles[size_t(best)];
+  const std::vector<int64_t> shape = tile.extents();
+  int64_t vector = shape.empty() ? 1 : 16 / bytes_of(tile.dtype);
+  while (vector > 1 && (shape.back() % vector != 0 || tile.num_elems() < vector * kernel_.threads)) vector /= 2;
+  tile.fragment = layout::flat(shape, kernel_.threads, vector);
+  return true;
+}
+
+// A loop that no tile covers is dealt out evenly, which its tiles do not follow.
+std::optional<Conflict> Inference::check_loops() const {
+  for (const FragmentUses& loop : uses_.loops) {
+    if (loop.tiles.empty()) continue;
+    const bool covered = std::any_of(loop.tiles.begin(), loop.tiles.end(), [&](const auto& use) {
+      return loop_fragment(*kernel_.tile(use.first).fragment, *use.second, loop.extents).has_value();
+    });
+    if (!covered) return Conflict{loop.tiles.begin()->first, "a loop with more dimensions than it has reads it"};
+  }
+  return std::nullopt;
+}
+
+std::optional<Conflict> Inference::run() {
+  if (auto conflict = check_uses()) return conflict;
+  if (auto conflict = fix_accumulators()) return conflict;
+  do {
+    if (auto conflict = propagate()) return conflict;
+  } while (fix_one_freely());
+  return check_loops();
+}
+
+// Registers of one thread, in 4-byte units, that all fragments of a kernel take.
+int64_t num_registers(const Kernel& kernel) {
+  int64_t total = 0;
+  for (const ir::Tile& tile : kernel.tiles) {
+    if (tile.fragment) total += tile.fragment->num_regs() * std::max<int64_t>(1, bytes_of(tile.dtype) / 4);
+  }
+  return total;
+}
+
+void move_to_shared(Kernel& kernel, const Conflict& conflict, std::vector<Remark>& remarks) {
+  ir::Tile& tile = kernel.tiles[size_t(conflict.tile)];
+  tile.space = ir::Space::shared;
+  for (ir::Tile& t : kernel.tiles) t.fragment.reset();
+  if (!tile.origin.empty()) return;
+  remarks.push_back({.kind = "fragment_in_shared",
+                     .text = fmt::format("{} is kept in shared memory, where each access costs several times a "
+                                         "register's: {}",
+                                         tile.name, conflict.why),
+                     .loc = tile.loc});
+}
+
+// More would spill to local memory, which is slower than shared memory.
+constexpr int64_t kMaxFragmentRegisters = 224;
+
+std::optional<Conflict> too_many_registers(const Kernel& kernel) {
+  if (num_registers(kernel) <= kMaxFragmentRegisters) return std::nullopt;
+  Conflict largest{.tile = -1, .why = fmt::format("the fragments of a thread need {} registers, but {} are possible",
+                                                  num_registers(kernel), kMaxFragmentRegisters)};
+  for (size_t i = 0; i < kernel.tiles.size(); ++i) {
+    if (!kernel.tiles[i].fragment) continue;
+    const bool larger = largest.tile < 0 ||
+                        kernel.tiles[i].fragment->num_regs() > kernel.tile(largest.tile).fragment->num_regs();
+    if (larger) largest.tile = TileId(i);
+  }
+  return largest;
+}
+
+}  // namespace
+
+ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks) {
+  for (Kernel& kernel : program.kernels) {
+    for (;;) {
+      std::optional<Conflict> conflict = Inference(kernel, target).run();
+      if (!conflict) conflict = too_many_registers(kernel);
+      if (!conflict) break;
+      move_to_shared(kernel, *conflict, remarks);
+    }
+  }
+  return program;
+}
+
+}  // namespace tilewright::passes

@@ -1,0 +1,387 @@
+#include "ir/layout_offset.h"
+#include "ops/access.h"
+#include "ops/copy.h"
+#include "ops/gemm.h"
+#include "ops/operand.h"
+#include "passes/cuda_atoms.h"
+#include "passes/cuda_passes.h"
+#include "passes/cuda_select.h"
+#include "passes/fact_rewriter.h"
+#include "passes/register_tiles.h"
+#include "support/error.h"
+
+#include <algorithm>
+
+namespace tilewright::passes {
+
+using ir::Block;
+using ir::Expr;
+using ir::Kernel;
+using ir::OpStmt;
+using ir::Stmt;
+using ir::Tile;
+using ir::TileId;
+using ir::TileRef;
+using layout::Fragment;
+
+namespace {
+
+Stmt unrolled(const Expr& index, int64_t extent, Block body, const Loc& loc) {
+  ir::ForStmt loop{.kind = ir::LoopKind::unrolled, .dims = {}, .attrs = {}, .body = std::move(body)};
+  loop.dims = {{.var = index, .begin = ir::int_imm(0), .extent = ir::int_imm(extent)}};
+  return ir::make_stmt(std::move(loop), loc);
+}
+
+Stmt lanes(Block body, const Loc& loc) { return ir::make_stmt(ir::LanesStmt{.exec = {}, .body = std::move(body)}, loc); }
+
+// The array of registers that holds a fragment tile: its register modes, the fastest last.
+std::vector<Expr> register_shape(const Fragment& fragment) {
+  std::vector<Expr> shape;
+  for (size_t m = fragment.reg_modes().size(); m-- > 0;) shape.push_back(ir::int_imm(fragment.reg_modes()[m].extent));
+  return shape;
+}
+
+// A nest of loops over the registers of a fragment, and the coordinates of the element in each.
+struct RegisterNest {
+  std::vector<Expr> digits;  // of each register mode
+  std::vector<Expr> at;
+};
+
+// Writes accesses to fragment tiles as accesses to registers, inside a loop dealt out by one fragment.
+class RegisterAccesses : public ir::Rewriter {
+ public:
+  RegisterAccesses(const Kernel& kernel, const FragmentUses& uses, const Fragment& loop, const RegisterNest& nest,
+                   const std::vector<ir::LoopDim>& dims, Expr first_replica)
+      : kernel_(kernel), uses_(uses), loop_(loop), nest_(nest), dims_(dims), first_replica_(std::move(first_replica)) {}
+  using Rewriter::rewrite;
+
+  Expr rewrite(const Expr& e) override {
+    if (e.is(ir::ExprKind::var)) {
+      for (size_t d = 0; d < dims_.size(); ++d) {
+        if (dims_[d].var.var_id() == e.var_id()) return nest_.at[d];
+      }
+    }
+    if (e.is(ir::ExprKind::load) && uses_.tiles.contains(e.tile_id())) {
+      return ir::load(e.tile_id(), e->name, e.dtype(), registers(e.tile_id()), e.loc());
+    }
+    return rewrite_args(e);
+  }
+  void rewrite(const Stmt& stmt, Block& out) override {
+    const auto* store = ir::get_if<ir::StoreStmt>(stmt);
+    if (store == nullptr) return Rewriter::rewrite(stmt, out);
+    if (uses_.tiles.contains(store->tile)) {
+      ir::StoreStmt rebuilt{.tile = store->tile, .indices = registers(store->tile), .value = rewrite(store->value)};
+      return out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
+    }
+    const bool is_common = kernel_.tile(store->tile).space != ir::Space::local;
+    Block stores;
+    Rewriter::rewrite(stmt, stores);
+    // Of the threads that hold the same element one stores it.
+    if (is_common && first_replica_) {
+      stores = {ir::make_stmt(ir::IfStmt{.condition = first_replica_, .then = stores, .otherwise = {}}, stmt->loc)};
+    }
+    out.insert(out.end(), stores.begin(), stores.end());
+  }
+
+ private:
+  // The register of this thread that holds the tile's element here.
+  std::vector<Expr> registers(TileId id) const {
+    const DimMap& map = *uses_.tiles.at(id);
+    std::vector<Expr> out;
+    for (size_t m = loop_.reg_modes().size(); m-- > 0;) {
+      const int dim = loop_.reg_modes()[m].dim;
+      if (std::find(map.begin(), map.end(), dim) != map.end()) out.push_back(nest_.digits[m]);
+    }
+    return out;
+  }
+
+  const Kernel& kernel_;
+  const FragmentUses& uses_;
+  const Fragment& loop_;
+  const RegisterNest& nest_;
+  const std::vector<ir::LoopDim>& dims_;
+  Expr first_replica_;
+};
+
+class TileLowering : public FactRewriter {
+ public:
+  // `before` has the fragments; `kernel` gets the register arrays.
+  TileLowering(const ir::Program& program, const Kernel& before, Kernel& kernel, ir::VarId& next_var,
+               const CudaTarget& target)
+      : FactRewriter(program, before),
+        program_(program),
+        before_(before),
+        context_{.kernel = kernel, .next_var = next_var},
+        target_(target) {
+    facts_.bind(kernel.thread_var, ir::int_imm(0), ir::int_imm(kernel.threads));
+  }
+  using FactRewriter::rewrite;
+
+  void rewrite(const Stmt& stmt, Block& out) override {
+    if (const auto* op = ir::get_if<OpStmt>(stmt)) return rewrite_op(*op, stmt->loc, out);
+    if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
+      return rewrite_parallel(*loop, stmt, out);
+    }
+    FactRewriter::rewrite(stmt, out);
+  }
+
+ private:
+  void rewrite_op(const OpStmt& op, const Loc& loc, Block& out);
+  void rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, Block& out);
+  void lower_mma(const OpStmt& op, const Loc& loc, Block& out);
+  void lower_async_copy(const OpStmt& op, const Loc& loc, Block& out);
+  RegisterNest open_registers(const Fragment& fragment, Block& lets, const Loc& loc);
+  // The loops of a nest around `body`, which runs only where the coordinates lie inside the tile.
+  Block close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc);
+  const Expr& thread() const { return context_.kernel.thread_var; }
+  TileId fresh_registers(const char* name, std::vector<Expr> shape, const Loc& loc);
+  Stmt ldmatrix(TileId regs, const Expr& index, const TileRef& matrix, const Expr& row, const Expr& col, int num,
+                bool trans, const Loc& loc) const;
+
+  const ir::Program& program_;
+  const Kernel& before_;
+  ir::ExpandContext context_;
+  const CudaTarget& target_;
+};
+
+RegisterNest TileLowering::open_registers(const Fragment& fragment, Block& lets, const Loc& loc) {
+  RegisterNest nest;
+  for (const Expr& c : ir::thread_coordinates(fragment, thread())) {
+    const Expr v = c.as_int() ? c : context_.fresh_var("at");
+    if (!c.as_int()) lets.push_back(ir::make_stmt(ir::LetStmt{.var = v, .value = c}, loc));
+    nest.at.push_back(v);
+  }
+  for (const layout::FragmentMode& m : fragment.reg_modes()) {
+    nest.digits.push_back(context_.fresh_var("r"));
+    nest.at[size_t(m.dim)] = nest.at[size_t(m.dim)] + nest.digits.back() * m.stride;
+  }
+  return nest;
+}
+
+Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) {
+  Expr inside;
+  for (size_t d = 0; d < fragment.shape().size(); ++d) {
+    int64_t last = 0;
+    for (const auto* modes : {&fragment.thread_modes(), &fragment.reg_modes()}) {
+      for (const layout::FragmentMode& m : *modes) last += m.dim == int(d) ? (m.extent - 1) * m.stride : 0;
+    }
+    if (last < fragment.shape()[d]) continue;
+    const Expr ok = ir::lt(nest.at[d], ir::int_imm(fragment.shape()[d]));
+    inside = inside ? ir::logical_and(inside, ok) : ok;
+  }
+  // Threads beyond those of the fragment hold nothing.
+  if (fragment.num_threads() < before_.threads) {
+    const Expr ok = ir::lt(thread(), ir::int_imm(fragment.num_threads()));
+    inside = inside ? ir::logical_and(inside, ok) : ok;
+  }
+  if (inside) body = {ir::make_stmt(ir::IfStmt{.condition = inside, .then = std::move(body), .otherwise = {}}, loc)};
+  for (size_t m = 0; m < nest.digits.size(); ++m) {
+    body = {unrolled(nest.digits[m], fragment.reg_modes()[m].extent, std::move(body), loc)};
+  }
+  return body;
+}
+
+void TileLowering::rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, Block& out) {
+  const FragmentUses uses = fragment_uses(before_, loop);
+  if (uses.tiles.empty()) return out.push_back(stmt);
+  std::optional<Fragment> dealt;
+  for (const auto& [id, map] : uses.tiles) {
+    if (!dealt) dealt = loop_fragment(*before_.tile(id).fragment, *map, uses.extents);
+  }
+  Block body;
+  const RegisterNest nest = open_registers(*dealt, body, stmt->loc);
+  RegisterAccesses accesses(before_, uses, *dealt, nest, loop.dims, ir::is_first_replica(*dealt, thread()));
+  Block inner = close_registers(*dealt, nest, accesses.rewrite(loop.body), stmt->loc);
+  body.insert(body.end(), inner.begin(), inner.end());
+  out.push_back(lanes(std::move(body), stmt->loc));
+}
+
+void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
+  if (is_mma(op, before_, target_)) return lower_mma(op, loc, out);
+  if (op.def == &ops::copy_op() && is_async_copy(op, program_, before_, facts_, target_)) {
+    return lower_async_copy(op, loc, out);
+  }
+  if (op.def->expand == nullptr) return out.push_back(ir::make_stmt(op, loc));
+  for (const Stmt& part : op.def->expand(op, context_, loc)) rewrite(part, out);
+}
+
+TileId TileLowering::fresh_registers(const char* name, std::vector<Expr> shape, const Loc& loc) {
+  Kernel& kernel = context_.kernel;
+  kernel.tiles.push_back({.name = fmt::format("{}_{}", name, kernel.tiles.size()),
+                          .space = ir::Space::local,
+                          .dtype = DType::u32,
+                          .shape = std::move(shape),
+                          .layout = {},
+                          .origin = "gemm",
+                          .loc = loc});
+  return TileId(kernel.tiles.size()) - 1;
+}
+
+TileRef element(TileId tile, std::vector<Expr> at) {
+  TileRef ref{.tile = tile, .region = {}, .slot = {}};
+  for (Expr& e : at) ref.region.push_back({.begin = std::move(e), .extent = ir::int_imm(1)});
+  return ref;
+}
+
+// `row` and `col` within the last two dimensions of `matrix`.
+Stmt TileLowering::ldmatrix(TileId regs, const Expr& index, const TileRef& matrix, const Expr& row, const Expr& col,
+                            int num, bool trans, const Loc& loc) const {
+  TileRef src = matrix;
+  const size_t rank = src.region.size();
+  src.region[rank - 2] = {.begin = src.region[rank - 2].begin + row, .extent = ir::int_imm(1)};
+  src.region[rank - 1] = {.begin = src.region[rank - 1].begin + col, .extent = ir::int_imm(1)};
+  OpStmt op{.def = &ldmatrix_op(), .tiles = {element(regs, {index, ir::int_imm(0)}), src}};
+  op.attrs = {{"num", int64_t(num)}, {"trans", trans}};
+  return ir::make_stmt(std::move(op), loc);
+}
+
+// Each warp: for each 16 of k, its rows of A and columns of B to registers, then all products.
+void TileLowering::lower_mma(const OpStmt& op, const Loc& loc, Block& out) {
+  const MmaPlan plan = mma_plan(op, before_);
+  const ops::GemmAttrs attrs = ops::GemmAttrs::from(op.attrs);
+  const ops::GemmShape shape = ops::gemm_shape(op);
+  const TileRef &a = op.tiles[0], &b = op.tiles[1];
+  Block body;
+  const auto let = [&](const char* name, const Expr& value) {
+    const Expr v = context_.fresh_var(name);
+    body.push_back(ir::make_stmt(ir::LetStmt{.var = v, .value = value}, loc));
+    return v;
+  };
+  if (!op.scalars[0].is_int(0)) {
+    const std::vector<Expr> vars = ops::fresh_indices(context_, 2);
+    const ir::StoreStmt store{.tile = op.tiles[2].tile, .indices = vars, .value = ir::imm(0, DType::f32, loc)};
+    const Block clear = rewrite(
+        ops::parallel(vars, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, {ir::make_stmt(store, loc)}, loc));
+    if (op.scalars[0].is_int(1))
+      out.insert(out.end(), clear.begin(), clear.end());
+    else
+      out.push_back(ir::make_stmt(ir::IfStmt{.condition = op.scalars[0], .then = clear, .otherwise = {}}, loc));
+  }
+  const Expr lane = let("lane", ir::floormod(thread(), 32)), warp = let("warp", ir::floordiv(thread(), 32));
+  const Expr m0 = let("m0", ir::floormod(warp, plan.warps_m) * (plan.tiles_m * 16));
+  const Expr n0 = let("n0", ir::floordiv(warp, plan.warps_m) * (plan.tiles_n * 8));
+  const Expr row = let("row", ir::floormod(lane, 8)), matrix = let("matrix", ir::floordiv(lane, 8));
+  const Expr low = let("low", ir::floormod(matrix, 2) * 8), high = let("high", ir::floordiv(matrix, 2) * 8);
+
+  const TileId a_regs = fresh_registers("a", {ir::int_imm(plan.tiles_m), ir::int_imm(4)}, loc);
+  const TileId b_regs = fresh_registers("b", {ir::int_imm(plan.tiles_n), ir::int_imm(2)}, loc);
+  const Expr ks = context_.fresh_var("ks"), zero = ir::int_imm(0);
+  const Expr k0 = ks * 16;
+  const bool exact = plan.warps_m * plan.tiles_m * 16 == shape.m && plan.warps_n * plan.tiles_n * 8 == shape.n;
+  const auto guarded = [&](const Expr& begin, int64_t extent, Block inner) -> Block {
+    if (exact) return inner;
+    return {ir::make_stmt(
+        ir::IfStmt{.condition = ir::lt(begin, ir::int_imm(extent)), .then = std::move(inner), .otherwise = {}}, loc)};
+  };
+  const auto over = [&](const char* name, int64_t extent, int64_t step, const auto& make) {
+    ir::ForStmt loop{.kind = ir::LoopKind::unrolled, .dims = {}, .attrs = {}, .body = {}};
+    const Expr v = context_.fresh_var(name);
+    loop.dims = {{.var = v, .begin = zero, .extent = ir::int_imm(extent / step), .step = step}};
+    loop.body = make(v);
+    return ir::make_stmt(std::move(loop), loc);
+  };
+  // A: matrices (m, k), (m + 8, k), (m, k + 8), (m + 8, k + 8).
+  const auto load_a = [&](const Expr& mt) {
+    const Expr m = m0 + mt * 16;
+    return guarded(m, shape.m,
+                   {attrs.transpose_A ? ldmatrix(a_regs, mt, a, k0 + high + row, m + low, 4, true, loc)
+                                      : ldmatrix(a_regs, mt, a, m + low + row, k0 + high, 4, false, loc)});
+  };
+  // B: matrices (k, n), (k + 8, n), and of the next n; two instructions at once where their number is even.
+  const bool pairs = exact && plan.tiles_n % 2 == 0;
+  const auto load_b = [&](const Expr& nt) {
+    const Expr n = n0 + nt * 8, across = pairs ? high : zero;
+    const int num = pairs ? 4 : 2;
+    return guarded(n, shape.n,
+                   {attrs.transpose_B ? ldmatrix(b_regs, nt, b, n + across + row, k0 + low, num, false, loc)
+                                      : ldmatrix(b_regs, nt, b, k0 + low + row, n + across, num, true, loc)});
+  };
+  const auto product = [&](const Expr& mt, const Expr& nt) {
+    // Registers [mt, nt, half, element]; a dimension of one instruction is left out.
+    std::vector<Expr> acc;
+    if (plan.tiles_m > 1) acc.push_back(mt);
+    if (plan.tiles_n > 1) acc.push_back(nt);
+    acc.push_back(zero);
+    acc.push_back(zero);
+    OpStmt mma{.def = &mma_op(),
+               .tiles = {element(op.tiles[2].tile, acc), element(a_regs, {mt, zero}), element(b_regs, {nt, zero})}};
+    mma.attrs = {{"type", std::string(to_string(before_.tile(a.tile).dtype))}};
+    return guarded(n0 + nt * 8, shape.n, {ir::make_stmt(std::move(mma), loc)});
+  };
+  Block step;
+  step.push_back(over("mt", plan.tiles_m, 1, load_a));
+  step.push_back(over("nt", plan.tiles_n, pairs ? 2 : 1, load_b));
+  step.push_back(over("mt", plan.tiles_m, 1, [&](const Expr& mt) {
+    return guarded(m0 + mt * 16, shape.m,
+                   {over("nt", plan.tiles_n, 1, [&](const Expr& nt) { return product(mt, nt); })});
+  }));
+  body.push_back(unrolled(ks, plan.steps_k, std::move(step), loc));
+  out.push_back(lanes(std::move(body), loc));
+}
+
+// Pieces of 16 bytes, dealt out so that neighbours in a row go to neighbouring threads.
+void TileLowering::lower_async_copy(const OpStmt& op, const Loc& loc, Block& out) {
+  const TileRef &src = op.tiles[0], &dst = op.tiles[1];
+  const Tile &from = before_.tile(src.tile), &to = before_.tile(dst.tile);
+  const std::vector<int> src_dims = ops::wide_dims(src), dst_dims = ops::wide_dims(dst);
+  const int64_t piece = 16 / bytes_of(to.dtype);
+  std::vector<int64_t> shape;
+  for (int d : dst_dims) shape.push_back(*dst.region[size_t(d)].extent.as_int());
+  shape.back() /= piece;
+  const Fragment pieces = layout::flat(shape, before_.threads, 1);
+  Block body;
+  const RegisterNest nest = open_registers(pieces, body, loc);
+  TileRef source = src, target = dst;
+  Expr inside;
+  Expr valid = ir::int_imm(16);
+  for (ir::RegionDim& dim : source.region) dim.extent = ir::int_imm(1);
+  for (ir::RegionDim& dim : target.region) dim.extent = ir::int_imm(1);
+  for (size_t k = 0; k < shape.size(); ++k) {
+    const bool last = k + 1 == shape.size();
+    const Expr offset = last ? nest.at[k] * piece : nest.at[k];
+    for (auto [ref, d] : {std::pair(&source, src_dims[k]), std::pair(&target, dst_dims[k])}) {
+      ref->region[size_t(d)].begin = ref->region[size_t(d)].begin + offset;
+    }
+  }
+  for (size_t d = 0; d < source.region.size(); ++d) {
+    const Expr& begin = source.region[d].begin;
+    if (int(d) == src_dims.back()) {
+      const Expr left = (from.shape[d] - begin) * bytes_of(to.dtype);
+      valid = ir::binary(ir::ExprKind::max, ir::int_imm(0), ir::binary(ir::ExprKind::min, left, ir::int_imm(16)));
+    } else {
+      const Expr ok = ir::lt(begin, from.shape[d]);
+      inside = inside ? ir::logical_and(inside, ok) : ok;
+    }
+  }
+  if (inside) valid = ir::select(inside, valid, ir::int_imm(0));
+  // Where nothing is copied the address must still be one: that of the tensor.
+  for (ir::RegionDim& dim : source.region) {
+    dim.begin = ir::select(ir::lt(ir::int_imm(0), valid), dim.begin, ir::int_imm(0));
+  }
+  OpStmt atom{.def = &cp_async_op(), .tiles = {target, source}, .scalars = {valid}};
+  const Block pieces_body = close_registers(pieces, nest, {ir::make_stmt(std::move(atom), loc)}, loc);
+  body.insert(body.end(), pieces_body.begin(), pieces_body.end());
+  out.push_back(lanes(std::move(body), loc));
+}
+
+}  // namespace
+
+ir::Program lower_tiles(const ir::Program& program, const CudaTarget& target) {
+  ir::Program out = program;
+  for (size_t k = 0; k < out.kernels.size(); ++k) {
+    Kernel& kernel = out.kernels[k];
+    if (!kernel.thread_var) kernel.thread_var = out.fresh_var("tid", ir::kIndex, kernel.loc);
+    const Kernel before = kernel;
+    for (Tile& tile : kernel.tiles) {
+      if (!tile.fragment) continue;
+      tile.shape = register_shape(*tile.fragment);
+      tile.space = ir::Space::local;
+      tile.unchecked = false;
+      tile.fragment.reset();
+    }
+    kernel.body = TileLowering(program, before, kernel, out.next_var, target).rewrite(before.body);
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes
