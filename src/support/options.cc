@@ -22,10 +22,14 @@ constexpr OptionInfo kOptions[] = {
     {"TILEWRIGHT_TARGET", "target of programs compiled for \"auto\"", "auto"},
     {"TILEWRIGHT_KEEP_DIR", "also write each kernel's source and object here and load it from here, for perf and gdb",
      "not kept"},
+    {"TILEWRIGHT_NVRTC", "file of the CUDA run-time compiler, such as /opt/cuda/lib64/libnvrtc.so.13", "searched"},
+    {"TILEWRIGHT_CUDA_DRIVER", "file of the CUDA driver library", "libcuda.so.1, searched"},
+    {"CUDA_HOME", "folder of a CUDA toolkit, where NVRTC is searched first", "/usr/local/cuda*, /opt/cuda"},
+    {"CUDA_PATH", "the same, for toolkits that set this one", "/usr/local/cuda*, /opt/cuda"},
     {"XDG_CACHE_HOME", "where the default cache folder lies", "~/.cache"},
-    {"HOME", "where ~/.cache lies", "no cache"},
+    {"HOME", "where ~/.cache and ~/.local/lib/python3* lie", "no cache"},
     {"TMPDIR", "where compilers write when there is no cache folder", "/tmp"},
-    {"PATH", "where the host compiler is searched", "nowhere"},
+    {"PATH", "where the host compiler, and Python installations that hold NVRTC, are searched", "nowhere"},
 };
 
 // The cap only guards against typing errors; no host has more cores.
@@ -49,14 +53,15 @@ int parse_num_threads(std::string_view name, const std::string& text) {
   return value;
 }
 
-fs::path parse_folder(std::string_view name, const std::string& text) {
-  const fs::path folder(text);
-  if (folder.is_absolute()) return folder;
+fs::path parse_path(std::string_view name, const std::string& text) {
+  const fs::path path(text);
+  if (path.is_absolute()) return path;
   throw invalid_argument("{} is \"{}\", which is not an absolute path", name, text)
-      .hint(fmt::format("{}", fs::absolute(folder).string()));
+      .hint(fmt::format("{}", fs::absolute(path).string()));
 }
 
-// A path that is no whole path counts as unset: the XDG base directory specification says so for its variables.
+// A path that is no whole path counts as unset: the XDG base directory specification says so for its variables, and the
+// others that are read this way were set for other programs.
 std::optional<fs::path> absolute_or_nothing(const std::optional<std::string>& text) {
   if (!text || text->empty() || text->front() != '/') return std::nullopt;
   return fs::path(*text);
@@ -101,7 +106,7 @@ std::string options_help() {
 
 Options read_options(const ReadVariable& read) {
   Options out;
-  if (const auto v = nonempty(read, "TILEWRIGHT_CACHE_DIR")) out.cache_dir = parse_folder("TILEWRIGHT_CACHE_DIR", *v);
+  if (const auto v = nonempty(read, "TILEWRIGHT_CACHE_DIR")) out.cache_dir = parse_path("TILEWRIGHT_CACHE_DIR", *v);
   if (const auto v = nonempty(read, "TILEWRIGHT_DISABLE_CACHE")) {
     out.disable_cache = parse_bool("TILEWRIGHT_DISABLE_CACHE", *v);
   }
@@ -110,7 +115,15 @@ Options read_options(const ReadVariable& read) {
     out.num_threads = parse_num_threads("TILEWRIGHT_NUM_THREADS", *v);
   }
   if (const auto v = nonempty(read, "TILEWRIGHT_TARGET")) out.target = *v;
-  if (const auto v = nonempty(read, "TILEWRIGHT_KEEP_DIR")) out.keep_dir = parse_folder("TILEWRIGHT_KEEP_DIR", *v);
+  if (const auto v = nonempty(read, "TILEWRIGHT_KEEP_DIR")) out.keep_dir = parse_path("TILEWRIGHT_KEEP_DIR", *v);
+  if (const auto v = nonempty(read, "TILEWRIGHT_NVRTC")) out.nvrtc = parse_path("TILEWRIGHT_NVRTC", *v);
+  if (const auto v = nonempty(read, "TILEWRIGHT_CUDA_DRIVER")) {
+    out.cuda_driver = parse_path("TILEWRIGHT_CUDA_DRIVER", *v);
+  }
+  for (const std::string_view name : {"CUDA_HOME", "CUDA_PATH"}) {
+    if (const auto folder = absolute_or_nothing(read(name))) out.cuda_homes.push_back(*folder);
+  }
+  out.home = absolute_or_nothing(read("HOME"));
   if (const auto temp_dir = absolute_or_nothing(read("TMPDIR"))) out.temp_dir = *temp_dir;
   out.default_cache_dir = default_cache_dir(read);
   out.search_path = parse_search_path(read("PATH").value_or(""));

@@ -31,6 +31,10 @@ struct Options {
   int num_threads = 0;                                     // TILEWRIGHT_NUM_THREADS, 0: one per usable core
   std::string target = "auto";                             // TILEWRIGHT_TARGET
   std::optional<std::filesystem::path> keep_dir;           // TILEWRIGHT_KEEP_DIR
+  std::optional<std::filesystem::path> nvrtc;              // TILEWRIGHT_NVRTC
+  std::optional<std::filesystem::path> cuda_driver;        // TILEWRIGHT_CUDA_DRIVER
+  std::vector<std::filesystem::path> cuda_homes;           // CUDA_HOME, CUDA_PATH
+  std::optional<std::filesystem::path> home;               // HOME
   std::filesystem::path temp_dir = "/tmp";                 // TMPDIR
   std::vector<std::filesystem::path> search_path;          // PATH
 };

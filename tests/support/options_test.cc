@@ -43,6 +43,11 @@ TEST(Options, values) {
                                 {"TILEWRIGHT_NUM_THREADS", "7"},
                                 {"TILEWRIGHT_TARGET", "cpu"},
                                 {"TILEWRIGHT_KEEP_DIR", "/k"},
+                                {"TILEWRIGHT_NVRTC", "/n/libnvrtc.so.13"},
+                                {"TILEWRIGHT_CUDA_DRIVER", "/d/libcuda.so.1"},
+                                {"CUDA_HOME", "/cuda"},
+                                {"CUDA_PATH", "relative"},
+                                {"HOME", "/home/a"},
                                 {"TMPDIR", "/t"},
                                 {"PATH", "/a:relative::/b:"}});
   EXPECT_EQ(options.cache_dir, "/c");
@@ -51,6 +56,10 @@ TEST(Options, values) {
   EXPECT_EQ(options.num_threads, 7);
   EXPECT_EQ(options.target, "cpu");
   EXPECT_EQ(options.keep_dir, "/k");
+  EXPECT_EQ(options.nvrtc, "/n/libnvrtc.so.13");
+  EXPECT_EQ(options.cuda_driver, "/d/libcuda.so.1");
+  EXPECT_EQ(options.cuda_homes, (std::vector<std::filesystem::path>{"/cuda"}));
+  EXPECT_EQ(options.home, "/home/a");
   EXPECT_EQ(options.temp_dir, "/t");
   EXPECT_EQ(options.search_path, (std::vector<std::filesystem::path>{"/a", "/b"}));
 }

@@ -1,23 +1,26 @@
 #include "doctor_command.h"
 
 #include "driver/session.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/memory.h"
+#include "runtime/cuda/nvrtc.h"
 #include "support/options.h"
 
 #include <tilewright/error.h>
 
-#include <dlfcn.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace {
 
 using tilewright::Session;
+namespace cuda = tilewright::cuda;
 
 struct Finding {
   std::string what;
@@ -73,66 +76,97 @@ Finding check_cache() {
   }
 }
 
-// Loads one of several names of a shared library.
-void* open_library(const std::vector<const char*>& names) {
-  for (const char* name : names) {
-    if (void* handle = dlopen(name, RTLD_LAZY | RTLD_LOCAL)) return handle;
-  }
-  return nullptr;
-}
+constexpr const char* kOnlyForGpus = "only needed for NVIDIA GPUs: ";
 
-Finding check_nvrtc() {
-  void* library = open_library({"libnvrtc.so", "libnvrtc.so.13", "libnvrtc.so.12"});
-  using Version = int(int*, int*);
-  auto* version = library ? reinterpret_cast<Version*>(dlsym(library, "nvrtcVersion")) : nullptr;
-  int major = 0, minor = 0;
-  if (version && version(&major, &minor) == 0) {
-    return {.what = "NVRTC", .works = true, .state = fmt::format("version {}.{}", major, minor), .fix = {}};
-  }
-  return {.what = "NVRTC",
-          .works = false,
-          .state = "libnvrtc.so is not found",
-          .fix = "only needed for NVIDIA GPUs: install the CUDA toolkit, or the PyPI package nvidia-cuda-nvrtc"};
-}
+// Text that shows whether compiler, driver and GPU work together.
+constexpr const char* kProbeKernel = R"(extern "C" __global__ void probe(int* out) { *out = 42; })";
+constexpr int kProbeResult = 42;
 
-struct Cuda {
-  Finding driver, gpu;
+std::string cuda_version(int version) { return fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10); }
+
+struct CudaFindings {
+  Finding nvrtc{.what = "NVRTC", .state = "not searched", .fix = {}};
+  Finding driver{.what = "CUDA driver", .state = "not searched", .fix = {}};
+  Finding gpu{.what = "GPU", .state = "none", .fix = "kernels run on the CPU"};
 };
 
-Cuda check_cuda() {
-  Cuda out{.driver = {.what = "CUDA driver",
-                      .works = false,
-                      .state = "libcuda.so.1 is not found",
-                      .fix = "only needed for NVIDIA GPUs: install the NVIDIA driver"},
-           .gpu = {.what = "GPU", .works = false, .state = "none", .fix = "kernels run on the CPU"}};
-  void* library = open_library({"libcuda.so.1"});
-  if (library == nullptr) return out;
-  using Init = int(unsigned);
-  using Query = int(int*);
-  using Name = int(char*, int, int);
-  auto* init = reinterpret_cast<Init*>(dlsym(library, "cuInit"));
-  auto* version = reinterpret_cast<Query*>(dlsym(library, "cuDriverGetVersion"));
-  auto* count = reinterpret_cast<Query*>(dlsym(library, "cuDeviceGetCount"));
-  auto* name = reinterpret_cast<Name*>(dlsym(library, "cuDeviceGetName"));
-  int number = 0;
-  if (version && version(&number) == 0) {
-    out.driver = {.what = "CUDA driver",
-                  .works = true,
-                  .state = fmt::format("supports CUDA {}.{}", number / 1000, number % 1000 / 10),
-                  .fix = {}};
+void set_failure(Finding& finding, const tilewright::Error& error) {
+  finding.works = false;
+  finding.state = first_line(error.message());
+  finding.fix = error.hint().empty() ? std::string() : kOnlyForGpus + error.hint();
+}
+
+std::shared_ptr<const cuda::Driver> check_driver(const cuda::LibraryOptions& options, CudaFindings& out) {
+  try {
+    auto driver = cuda::Driver::load(options);
+    out.driver.works = true;
+    out.driver.state = fmt::format("supports {} ({})", cuda_version(driver->version()), driver->path().string());
+    return driver;
+  } catch (const tilewright::Error& error) {
+    set_failure(out.driver, error);
+    return nullptr;
   }
-  int devices = 0;
-  const int status = init ? init(0) : -1;
-  if (status != 0 || !count || count(&devices) != 0 || devices == 0) {
-    out.gpu.state = status == 0 ? "none" : fmt::format("cuInit failed with status {}", status);
-    return out;
+}
+
+std::shared_ptr<const cuda::Device> check_gpu(std::shared_ptr<const cuda::Driver> driver, CudaFindings& out) {
+  if (driver == nullptr) return nullptr;
+  try {
+    const int count = driver->num_devices();
+    auto device = cuda::Device::open(driver, 0);
+    const cuda::DeviceProperties& p = device->properties();
+    out.gpu.state = fmt::format("{}{}, {}, {} SMs, {} MiB", count > 1 ? fmt::format("{} x ", count) : "", p.name,
+                                p.arch(), p.num_sms, p.memory_bytes >> 20);
+    return device;
+  } catch (const tilewright::Error& error) {
+    set_failure(out.gpu, error);
+    return nullptr;
   }
-  char text[128] = {};
-  if (name) name(text, int(sizeof(text)), 0);
-  out.gpu = {.what = "GPU",
-             .works = true,
-             .state = fmt::format("{} x {}; the cuda target is not built yet (docs/status.md)", devices, text),
-             .fix = {}};
+}
+
+// Compiles for the GPU, or for the newest architecture known here where there is none.
+std::string compile_probe(const cuda::LibraryOptions& options, const cuda::Device* device, CudaFindings& out) {
+  try {
+    const cuda::Nvrtc nvrtc = cuda::Nvrtc::open(options);
+    const std::string arch = device ? device->properties().arch() : "sm_90a";
+    std::string cubin = nvrtc.compile({.text = kProbeKernel, .arch = arch, .flags = cuda::compile_flags()}).cubin;
+    out.nvrtc.works = true;
+    out.nvrtc.state = fmt::format("version {}.{} compiles for {} ({})", nvrtc.version().major, nvrtc.version().minor,
+                                  arch, nvrtc.path().string());
+    return cubin;
+  } catch (const tilewright::Error& error) {
+    set_failure(out.nvrtc, error);
+    return {};
+  }
+}
+
+void run_probe(const std::shared_ptr<const cuda::Device>& device, const std::string& cubin, Finding& out) {
+  try {
+    const cuda::Kernel kernel = device->load(cubin).kernel("probe");
+    cuda::DeviceBuffer buffer(device, sizeof(int));
+    cuda::DeviceAddress address = buffer.address();
+    void* const parameters[] = {&address};
+    kernel.launch({}, parameters);
+    int result = 0;
+    buffer.read(std::as_writable_bytes(std::span(&result, 1)));
+    out.works = result == kProbeResult;
+    out.state += out.works ? "; a kernel ran; the cuda target is not built yet (docs/status.md)"
+                           : fmt::format("; a kernel gave {} instead of {}", result, kProbeResult);
+    if (out.works) out.fix.clear();
+  } catch (const tilewright::Error& error) {
+    out.state += "; " + first_line(error.message());
+    out.fix = error.hint();
+  }
+}
+
+CudaFindings check_cuda() {
+  CudaFindings out;
+  const cuda::LibraryOptions options = cuda::library_options(Session::get().options());
+  const auto device = check_gpu(check_driver(options, out), out);
+  const std::string cubin = compile_probe(options, device.get(), out);
+  if (device && cubin.empty())
+    out.gpu.fix = "kernels for it cannot be compiled without NVRTC";
+  else if (device)
+    run_probe(device, cubin, out.gpu);
   return out;
 }
 
@@ -151,9 +185,9 @@ void add_doctor_command(CLI::App& app, ExitStatus& status) {
   command->add_flag("--json", *json, "one JSON object on standard output");
   command->footer(tilewright::options_help());
   command->callback([json, &status] {
-    const Cuda cuda = check_cuda();
+    const CudaFindings cuda = check_cuda();
     const std::vector<Finding> findings = {check_processor(), check_compiler(), check_cache(),
-                                           check_nvrtc(),     cuda.driver,      cuda.gpu};
+                                           cuda.nvrtc,        cuda.driver,      cuda.gpu};
     if (*json) {
       nlohmann::ordered_json out = nlohmann::ordered_json::object();
       for (const Finding& f : findings)
