@@ -39,7 +39,7 @@ int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_o
 class CpuKernelWriter {
  public:
   CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, std::vector<CheckSite>& sites)
-      : kernel_(kernel), names_(program, kernel), exprs_(names_, sites), out_(out) {}
+      : kernel_(kernel), names_(program, kernel), exprs_(names_, sites), sites_(sites), out_(out) {}
 
   CpuEntry write();
 
@@ -51,6 +51,8 @@ class CpuKernelWriter {
   void write(const Stmt& stmt);
   void write(const OpStmt& op, const Loc& loc);
   void write(const ir::ForStmt& loop, const Loc& loc);
+  void write(const ir::WhileStmt& loop, const Loc& loc);
+  void write_unroll(const ir::ForStmt& loop, const Loc& loc);
   void write_copy(const OpStmt& op, bool in, const Loc& loc);
   void write_gemm(const OpStmt& op, const Loc& loc);
   void write_reduce(const OpStmt& op, const Loc& loc);
@@ -61,6 +63,7 @@ class CpuKernelWriter {
   const Kernel& kernel_;
   CpuNames names_;
   CpuExprWriter exprs_;
+  std::vector<CheckSite>& sites_;
   TextWriter& out_;
   std::set<TileId> private_;  // local tiles that a parallel loop writes: declared in its body
 };
@@ -174,7 +177,17 @@ void CpuKernelWriter::write(const Block& block) {
   for (const Stmt& stmt : block) write(stmt);
 }
 
+// What the author asked for, as far as the host compilers take it.
+void CpuKernelWriter::write_unroll(const ir::ForStmt& loop, const Loc& loc) {
+  constexpr int64_t kMaxFactor = 65534;  // of g++
+  int64_t factor = ir::int_attr(loop.attrs, "factor", 0);
+  if (ir::bool_attr(loop.attrs, "explicit", false)) factor = loop.dims[0].extent.as_int().value_or(0);
+  if (loop.kind != ir::LoopKind::unrolled || factor < 1) return;
+  out_.line(fmt::format("#pragma GCC unroll {}", std::min(factor, kMaxFactor)), loc);
+}
+
 void CpuKernelWriter::write(const ir::ForStmt& loop, const Loc& loc) {
+  write_unroll(loop, loc);
   const bool parallel = loop.kind == ir::LoopKind::parallel;
   for (size_t d = 0; d < loop.dims.size(); ++d) {
     const ir::LoopDim& dim = loop.dims[d];
@@ -200,6 +213,15 @@ void CpuKernelWriter::write(const ir::ForStmt& loop, const Loc& loc) {
   for (size_t d = 0; d < loop.dims.size(); ++d) out_.close();
 }
 
+// A loop that never ends can be interrupted.
+void CpuKernelWriter::write(const ir::WhileStmt& loop, const Loc& loc) {
+  out_.open(fmt::format("for (unsigned turn = 0; {};) {{", exprs_.text(loop.condition)), loc);
+  sites_.push_back({.tile = {}, .shape = {}, .is_loop = true, .loc = loc, .declared = {}});
+  out_.line(fmt::format("if (tw::stops(++turn, failure, {})) return;", sites_.size()), loc);
+  write(loop.body);
+  out_.close();
+}
+
 void CpuKernelWriter::write(const Stmt& stmt) {
   const Loc& loc = stmt->loc;
   if (const auto* op = ir::get_if<OpStmt>(stmt)) return write(*op, loc);
@@ -221,9 +243,7 @@ void CpuKernelWriter::write(const Stmt& stmt) {
     return out_.close();
   }
   if (const auto* loop = ir::get_if<ir::WhileStmt>(stmt)) {
-    out_.open(fmt::format("while ({}) {{", exprs_.text(loop->condition)), loc);
-    write(loop->body);
-    return out_.close();
+    return write(*loop, loc);
   }
   out_.line(ir::get_if<ir::BreakStmt>(stmt) ? "break;" : "continue;", loc);
 }

@@ -13,7 +13,8 @@ bool equal_tiles(const Tile& a, const Tile& b) {
 }
 
 bool equal_kernels(const Kernel& a, const Kernel& b) {
-  return a.name == b.name && a.threads == b.threads && equal(a.grid, b.grid) && equal(a.block_vars, b.block_vars) &&
+  return a.name == b.name && a.threads == b.threads && a.thread_extents == b.thread_extents && equal(a.grid, b.grid) &&
+         equal(a.block_vars, b.block_vars) &&
          std::equal(a.tiles.begin(), a.tiles.end(), b.tiles.begin(), b.tiles.end(), equal_tiles) &&
          equal(a.body, b.body);
 }

@@ -123,7 +123,9 @@ void Printer::kernel(const Kernel& kernel) {
     grid += d < kernel.block_vars.size() ? exprs_.definition(kernel.block_vars[d]) : "<nothing>";
     grid += " < " + exprs_.bound(d < kernel.grid.size() ? kernel.grid[d] : Expr());
   }
-  out_.open(fmt::format("kernel {}({}) threads {} {{", name_text(kernel.name), grid, kernel.threads), kernel.loc);
+  std::string threads = fmt::format("{}", kernel.threads);
+  if (!kernel.thread_extents.empty()) threads += fmt::format(" ({})", fmt::join(kernel.thread_extents, ", "));
+  out_.open(fmt::format("kernel {}({}) threads {} {{", name_text(kernel.name), grid, threads), kernel.loc);
   for (const Tile& row : kernel.tiles) tile(row);
   block(kernel.body);
   out_.close();
