@@ -21,6 +21,8 @@ namespace {
 unsigned num_interrupts = 0;
 static_assert(__atomic_always_lock_free(sizeof(num_interrupts), nullptr));
 
+constexpr int64_t kBlocksBetweenChecks = 1 << 16;
+
 unsigned interrupts_now() { return __atomic_load_n(&num_interrupts, __ATOMIC_RELAXED); }
 
 // Scratch memory of one thread, kept between launches.
@@ -76,11 +78,15 @@ void run_kernel(const Launch::Impl& launch, size_t index, unsigned interrupts_be
   const auto interrupted = [&] { return interrupts_now() != failure.interrupts_before; };
   std::atomic<bool> skipped = false;
   const auto run = [&](int64_t first, int64_t last) {
-    if (interrupted()) {
-      skipped = true;
-      return;
+    // In parts, so that an interrupt is seen soon however small the blocks are.
+    for (int64_t begin = first; begin < last; begin += std::min(kBlocksBetweenChecks, last - begin)) {
+      if (interrupted()) {
+        skipped = true;
+        return;
+      }
+      entry(launch.tensors.data(), launch.scalars.data(), begin, begin + std::min(kBlocksBetweenChecks, last - begin),
+            thread_scratch(scratch_bytes), &failure);
     }
-    entry(launch.tensors.data(), launch.scalars.data(), first, last, thread_scratch(scratch_bytes), &failure);
   };
   if (blocks == 1) {
     run(0, 1);
