@@ -57,8 +57,10 @@ class CompiledKernel {
   const std::string& target() const;  // e.g. "cpu:avx512"
   // The generated source, with the author's lines as comments.
   const std::string& get_kernel_source() const;
-  // Where a copy of that source lies on disk; written on the first call.
-  std::string source_path() const;
+  // Where a copy of that source lies on disk; written on the first call. It lies in the cache folder, under a name that
+  // its content gives. Without a cache it lies in the temporary folder and goes with the last copy of the kernel,
+  // unless `keep` is passed.
+  std::string source_path(bool keep = false) const;
   const std::vector<Remark>& remarks() const;
   // Target, choices and remarks as text.
   std::string report() const;
@@ -75,6 +77,8 @@ class Launch {
   struct Impl;
   explicit Launch(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
   void operator()() const;
+  // What the arguments cost or leave out: a grid without blocks ("empty_grid").
+  const std::vector<Remark>& remarks() const;
 
  private:
   std::shared_ptr<Impl> impl_;

@@ -19,10 +19,12 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 namespace tilewright::ir {
@@ -243,6 +245,16 @@ Tile alloc_global(const Shape& shape, DType dtype, SourcePos pos = SourcePos::he
 Tile alloc_shared(const Shape& shape, DType dtype, const std::string& name = {}, SourcePos pos = SourcePos::here());
 Tile alloc_fragment(const Shape& shape, DType dtype, const std::string& name = {}, SourcePos pos = SourcePos::here());
 Tile alloc_local(const Shape& shape, DType dtype, const std::string& name = {}, SourcePos pos = SourcePos::here());
+// Who has a tile: the block together, or each warp a copy of its own (only with thread-level code, which is not built).
+enum class Owner : uint8_t { block, warp };
+inline constexpr Owner per_block = Owner::block, per_warp = Owner::warp;
+struct TileOptions {
+  std::string name = {};
+  Owner owner = per_block;
+};
+Tile alloc_shared(const Shape& shape, DType dtype, const TileOptions& options, SourcePos pos = SourcePos::here());
+Tile alloc_fragment(const Shape& shape, DType dtype, const TileOptions& options, SourcePos pos = SourcePos::here());
+Tile alloc_local(const Shape& shape, DType dtype, const TileOptions& options, SourcePos pos = SourcePos::here());
 Var alloc_var(DType dtype, const Expr& init, SourcePos pos = SourcePos::here());
 Var alloc_var(DType dtype, SourcePos pos = SourcePos::here());
 
@@ -251,16 +263,48 @@ Expr let(const Expr& value, SourcePos pos = SourcePos::here());
 
 // ---- kernels ---------------------------------------------------------------------------------------------------
 
-struct KernelOptions {
-  int threads = 128;  // 1 to 1024
+// The threads of a block: a number, or 1 to 3 extents x, y, z. 1 to 1024 together.
+class Threads {
+ public:
+  Threads(int count) : extents_{count} {}
+  Threads(std::initializer_list<int> extents) : extents_(extents) {}
+  const std::vector<int>& extents() const { return extents_; }
+
+ private:
+  std::vector<int> extents_;
 };
+
+struct KernelOptions {
+  Threads threads = 128;
+};
+
+// Of the open kernel: a block's index and the grid's extent, and the threads of a block in one of their dimensions
+// (1 where they have fewer).
+Expr get_block_binding(int dim = 0, SourcePos pos = SourcePos::here());
+Expr get_block_extent(int dim = 0, SourcePos pos = SourcePos::here());
+int get_thread_extent(int dim = 0, SourcePos pos = SourcePos::here());
 
 namespace detail {
 int open_kernel(std::vector<Expr> grid, const KernelOptions& options, SourcePos pos);
 void close_kernel(int depth) noexcept;
 Expr block_var(int dim);
 
-int open_loop(int kind, std::vector<Expr> begin, std::vector<Expr> extent, int64_t step, int num_stages, SourcePos pos);
+enum LoopKindTag : int { kSerial = 0, kUnrolled = 1, kVectorized = 2, kPipelined = 3, kParallel = 4 };
+
+// The name and value of an option, as src/ir/loop_options.h has them.
+using LoopOption = std::pair<std::string, std::variant<bool, int64_t, double, std::string>>;
+struct LoopSpec {
+  LoopKindTag kind = kSerial;
+  std::vector<Expr> begin, extent;
+  int64_t step = 1;
+  std::vector<LoopOption> options = {};
+};
+
+// Each opens one loop or several, and returns the depth of the outermost.
+int open_loop(const LoopSpec& spec, SourcePos pos);
+int open_grid(const std::vector<Expr>& extents, SourcePos pos);
+int open_persistent(const std::vector<Expr>& domain, const Expr& wave_size, const Expr& index, int group_size,
+                    SourcePos pos);
 void close_loop(int depth);
 void abandon_loop(int depth) noexcept;
 Expr loop_var(int depth, int dim);
@@ -270,6 +314,8 @@ void open_else(SourcePos pos);
 void close_if();
 void open_while(const Expr& condition, SourcePos pos);
 void close_while();
+// The body of a branch or while was left by an exception.
+void abandon_body() noexcept;
 
 void begin_program(const std::string& name, SourcePos pos);
 Program end_program();
@@ -278,7 +324,7 @@ void abandon_program() noexcept;
 
 // Opens a kernel over a grid of blocks; `auto [bx, by] = T::Kernel({gx, gy})`. Closes at the end of the C++ block.
 template <size_t N>
-class KernelScope {
+class [[nodiscard]] KernelScope {
  public:
   KernelScope(std::vector<Expr> grid, const KernelOptions& options, SourcePos pos)
       : depth_(detail::open_kernel(std::move(grid), options, pos)) {}
@@ -305,19 +351,12 @@ requires(N >= 1 && N <= 3) KernelScope<N> Kernel(const Expr (&grid)[N], const Ke
 
 namespace detail {
 
-enum LoopKindTag : int { kSerial = 0, kUnrolled = 1, kPipelined = 2, kParallel = 3 };
-
-// A range that runs its body once, between opening and closing a loop of the kernel.
+// A range that runs its body once, between opening and closing loops of the kernel.
 template <size_t N>
-class LoopRange {
+class [[nodiscard]] LoopRange {
  public:
-  LoopRange(int kind, std::vector<Expr> begin, std::vector<Expr> extent, int64_t step, int num_stages, SourcePos pos)
-      : kind_(kind),
-        begin_(std::move(begin)),
-        extent_(std::move(extent)),
-        step_(step),
-        num_stages_(num_stages),
-        pos_(pos) {}
+  // `open` opens them and returns the depth of the outermost.
+  explicit LoopRange(std::function<int()> open) : open_(std::move(open)) {}
   LoopRange(const LoopRange&) = delete;
   LoopRange& operator=(const LoopRange&) = delete;
   ~LoopRange() {
@@ -348,17 +387,13 @@ class LoopRange {
     LoopRange* range_;
   };
   Iterator begin() {
-    depth_ = open_loop(kind_, begin_, extent_, step_, num_stages_, pos_);
+    depth_ = open_();
     return Iterator(this);
   }
   End end() const { return {}; }
 
  private:
-  int kind_;
-  std::vector<Expr> begin_, extent_;
-  int64_t step_;
-  int num_stages_;
-  SourcePos pos_;
+  std::function<int()> open_;
   int depth_ = -1;
 };
 
@@ -377,30 +412,103 @@ struct Extent {
 template <class... E>
 requires(std::convertible_to<E, Expr>&&...) detail::LoopRange<1 + sizeof...(E)> Parallel(const detail::Extent& first,
                                                                                          const E&... rest) {
-  return {detail::kParallel, std::vector<Expr>(1 + sizeof...(E), Expr(0)), {first.value, Expr(rest)...}, 1, 0,
-          first.pos};
+  constexpr size_t kRank = 1 + sizeof...(E);
+  const detail::LoopSpec spec{
+      .kind = detail::kParallel, .begin = std::vector<Expr>(kRank, Expr(0)), .extent = {first.value, Expr(rest)...}};
+  return detail::LoopRange<kRank>([spec, pos = first.pos] { return detail::open_loop(spec, pos); });
+}
+
+// The same with options: `T::Parallel({m, n}, {.coalesced_width = 4})`.
+struct ParallelOptions {
+  std::optional<int> coalesced_width = {};  // elements of one vector access, a divisor of the innermost extent
+};
+template <size_t N>
+detail::LoopRange<N> Parallel(const Expr (&extents)[N], const ParallelOptions& options,
+                              SourcePos pos = SourcePos::here()) {
+  detail::LoopSpec spec{.kind = detail::kParallel,
+                        .begin = std::vector<Expr>(N, Expr(0)),
+                        .extent = std::vector<Expr>(extents, extents + N)};
+  if (options.coalesced_width) spec.options = {{"coalesced_width", int64_t(*options.coalesced_width)}};
+  return detail::LoopRange<N>([spec, pos] { return detail::open_loop(spec, pos); });
+}
+
+// Serial loops, one in the other: `for (auto [i, j] : T::grid(m, n))`. loop_break leaves the innermost.
+template <class... E>
+requires(std::convertible_to<E, Expr>&&...) detail::LoopRange<1 + sizeof...(E)> grid(const detail::Extent& first,
+                                                                                     const E&... rest) {
+  const std::vector<Expr> extents = {first.value, Expr(rest)...};
+  return detail::LoopRange<1 + sizeof...(E)>([extents, pos = first.pos] { return detail::open_grid(extents, pos); });
 }
 
 detail::LoopRange<1> serial(const Expr& stop, SourcePos pos = SourcePos::here());
 // start, start + step, ... while before stop (after it for a negative step).
 detail::LoopRange<1> serial(const Expr& start, const Expr& stop, int64_t step = 1, SourcePos pos = SourcePos::here());
+
+struct UnrollOptions {
+  bool explicit_ = false;          // the compiler expands every iteration
+  std::optional<int> factor = {};  // that many iterations at a time, 1 or more; not with explicit_
+};
 detail::LoopRange<1> unroll(const Expr& stop, SourcePos pos = SourcePos::here());
+detail::LoopRange<1> unroll(const Expr& stop, const UnrollOptions& options, SourcePos pos = SourcePos::here());
 detail::LoopRange<1> unroll(const Expr& start, const Expr& stop, int64_t step = 1, SourcePos pos = SourcePos::here());
+detail::LoopRange<1> unroll(const Expr& start, const Expr& stop, int64_t step, const UnrollOptions& options,
+                            SourcePos pos = SourcePos::here());
+
+// serial, with the wish for vector code.
+detail::LoopRange<1> vectorized(const Expr& stop, SourcePos pos = SourcePos::here());
+detail::LoopRange<1> vectorized(const Expr& start, const Expr& stop, SourcePos pos = SourcePos::here());
 
 struct PipelineOptions {
   int num_stages = 0;  // buffers of the staged tiles; 0 and 1: no overlap
+  // A schedule by hand: for each statement of the body its position (a permutation) and its stage. Both or none.
+  std::vector<int> order = {}, stage = {};
+  // Statements, by number, that are synchronised, or issued, together.
+  std::vector<std::vector<int>> sync = {}, group = {};
 };
 detail::LoopRange<1> Pipelined(const Expr& stop, const PipelineOptions& options = {},
                                SourcePos pos = SourcePos::here());
 detail::LoopRange<1> Pipelined(const Expr& start, const Expr& stop, const PipelineOptions& options = {},
                                SourcePos pos = SourcePos::here());
 
+// The points of `domain` that fall to one of `wave_size` persistent blocks, this one being number `index`, in waves:
+// `for (auto [m, n] : T::Persistent({tiles_m, tiles_n}, num_blocks, bx))`. With last the extent of the last dimension
+// and g = max(1, min(group_size, last)), all points are numbered in the order (last / g, other dimensions, last % g),
+// where last is rounded up to a multiple of g; the loop visits numbers index, index + wave_size, ... that are points.
+struct PersistentOptions {
+  int group_size = 8;
+};
+template <size_t N>
+detail::LoopRange<N> Persistent(const Expr (&domain)[N], const Expr& wave_size, const Expr& index,
+                                const PersistentOptions& options = {}, SourcePos pos = SourcePos::here()) {
+  const std::vector<Expr> extents(domain, domain + N);
+  return detail::LoopRange<N>([extents, wave_size, index, options, pos] {
+    return detail::open_persistent(extents, wave_size, index, options.group_size, pos);
+  });
+}
+
+namespace detail {
+
+// Runs the body of a branch or while. An exception that leaves it leaves a frame open, which is noted.
+template <class F>
+void run_body(F&& body) {
+  struct Abandon {
+    bool armed = true;
+    ~Abandon() {
+      if (armed) abandon_body();
+    }
+  } guard;
+  std::forward<F>(body)();
+  guard.armed = false;
+}
+
+}  // namespace detail
+
 class IfScope {
  public:
   template <class F>
   void else_(F&& body, SourcePos pos = SourcePos::here()) && {
     detail::open_else(pos);
-    std::forward<F>(body)();
+    detail::run_body(std::forward<F>(body));
     detail::close_if();
   }
 };
@@ -408,7 +516,7 @@ class IfScope {
 template <class F>
 IfScope if_(const Expr& condition, F&& body, SourcePos pos = SourcePos::here()) {
   detail::open_if(condition, pos);
-  std::forward<F>(body)();
+  detail::run_body(std::forward<F>(body));
   detail::close_if();
   return {};
 }
@@ -416,7 +524,7 @@ IfScope if_(const Expr& condition, F&& body, SourcePos pos = SourcePos::here()) 
 template <class F>
 void while_(const Expr& condition, F&& body, SourcePos pos = SourcePos::here()) {
   detail::open_while(condition, pos);
-  std::forward<F>(body)();
+  detail::run_body(std::forward<F>(body));
   detail::close_while();
 }
 
@@ -454,11 +562,13 @@ void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& opt
                 SourcePos pos = SourcePos::here());
 
 enum class Order : uint8_t { row, col };
-inline constexpr Order row = Order::row, col = Order::col;
+inline constexpr Order row = Order::row, col = Order::col, column = Order::col;
 struct SwizzleOptions {
   Order order = Order::row;
+  bool enable = true;  // false: as if the call were not there
 };
-// Visits blocks in panels of `panel_size` rows (columns) of the grid; results do not change.
+// Visits blocks in panels of `panel_size` rows (columns) of the grid; results do not change. At most once, at the top
+// level of a kernel.
 void use_swizzle(int panel_size, const SwizzleOptions& options = {}, SourcePos pos = SourcePos::here());
 
 // ---- programs --------------------------------------------------------------------------------------------------

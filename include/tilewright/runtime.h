@@ -23,6 +23,11 @@ struct TensorView {
   int device_index = 0;
 };
 
+// Makes every launch that runs now stop: blocks that have not begun do not begin, and while loops are left. Those
+// launches throw an Error; their outputs are undefined; everything can be used afterwards. May be called from a signal
+// handler (std::signal(SIGINT, [](int) { tilewright::interrupt_launches(); })) and from any thread.
+void interrupt_launches() noexcept;
+
 // One launch argument: a tensor, or the value of a scalar parameter.
 using Argument = std::variant<TensorView, int64_t, double>;
 

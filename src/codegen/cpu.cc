@@ -33,9 +33,8 @@ class CpuKernelWriter : public Emitter {
 
  private:
   void write_op(const OpStmt& op, const Loc& loc) override;
-  std::string loop_hint(ir::LoopKind kind, bool innermost) const override {
-    return kind == ir::LoopKind::parallel && innermost ? "TW_VECTORIZE" : "";
-  }
+  std::string loop_hint(const ir::ForStmt& loop, size_t dim) const override;
+  void open_while(const ir::WhileStmt& loop, const Loc& loc) override;
   void write_arguments();
   int64_t write_scratch();
   void write_copy(const OpStmt& op, bool in, const Loc& loc);
@@ -95,6 +94,23 @@ CpuEntry CpuKernelWriter::write() {
   out_.close();
   out_.close();
   return entry;
+}
+
+// What the author asked for, as far as the host compilers take it.
+std::string CpuKernelWriter::loop_hint(const ir::ForStmt& loop, size_t dim) const {
+  constexpr int64_t kMaxFactor = 65534;  // of g++
+  if (loop.kind == ir::LoopKind::parallel) return dim + 1 == loop.dims.size() ? "TW_VECTORIZE" : "";
+  int64_t factor = ir::int_attr(loop.attrs, "factor", 0);
+  if (ir::bool_attr(loop.attrs, "explicit", false)) factor = loop.dims[0].extent.as_int().value_or(0);
+  if (loop.kind != ir::LoopKind::unrolled || factor < 1) return "";
+  return fmt::format("#pragma GCC unroll {}", std::min(factor, kMaxFactor));
+}
+
+// A loop that never ends can be interrupted.
+void CpuKernelWriter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
+  out_.open(fmt::format("for (unsigned turn = 0; {};) {{", exprs_.text(loop.condition)), loc);
+  sites_.push_back({.tile = {}, .shape = {}, .is_loop = true, .loc = loc, .declared = {}});
+  out_.line(fmt::format("if (tw::stops(++turn, failure, {})) return;", sites_.size()), loc);
 }
 
 void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {

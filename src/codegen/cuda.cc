@@ -24,8 +24,10 @@ class CudaKernelWriter : public Emitter {
 
  private:
   void write_op(const OpStmt& op, const Loc& loc) override;
-  std::string loop_hint(ir::LoopKind kind, bool) const override {
-    return kind == ir::LoopKind::unrolled ? "#pragma unroll" : "";
+  std::string loop_hint(const ir::ForStmt& loop, size_t) const override {
+    const int64_t factor = ir::int_attr(loop.attrs, "factor", 0);
+    if (loop.kind != ir::LoopKind::unrolled) return "";
+    return factor > 0 ? fmt::format("#pragma unroll {}", factor) : "#pragma unroll";
   }
   std::string parameters() const;
   void write_tiles();

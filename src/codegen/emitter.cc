@@ -66,6 +66,7 @@ Emitter::Emitter(const ir::Program& program, const Kernel& kernel, NarrowTiles n
       kernel_(kernel),
       names_(program, kernel, narrow),
       exprs_(names_, sites),
+      sites_(sites),
       out_(out),
       private_(private_tiles(kernel)) {}
 
@@ -88,6 +89,10 @@ void Emitter::write_block_indices() {
   }
 }
 
+void Emitter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
+  out_.open(fmt::format("while ({}) {{", exprs_.text(loop.condition)), loc);
+}
+
 void Emitter::write(const Block& block) {
   for (const Stmt& stmt : block) write(stmt);
 }
@@ -96,7 +101,7 @@ void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
   for (size_t d = 0; d < loop.dims.size(); ++d) {
     const ir::LoopDim& dim = loop.dims[d];
     const std::string v = names_.var(dim.var);
-    const std::string hint = loop_hint(loop.kind, d + 1 == loop.dims.size());
+    const std::string hint = loop_hint(loop, d);
     if (!hint.empty()) out_.line(hint, loc);
     const std::string begin = exprs_.text(dim.begin);
     const char* compare = dim.step > 0 ? "<" : ">";
@@ -145,7 +150,7 @@ void Emitter::write(const Stmt& stmt) {
     return out_.close();
   }
   if (const auto* loop = ir::get_if<ir::WhileStmt>(stmt)) {
-    out_.open(fmt::format("while ({}) {{", exprs_.text(loop->condition)), loc);
+    open_while(*loop, loc);
     write(loop->body);
     return out_.close();
   }

@@ -24,8 +24,9 @@ class Emitter {
   void write(const ir::Block& block);
   void write(const ir::Stmt& stmt);
   virtual void write_op(const ir::OpStmt& op, const Loc& loc) = 0;
-  // The line above a loop over `kind`; empty for none.
-  virtual std::string loop_hint(ir::LoopKind kind, bool innermost) const = 0;
+  // The line above the loop over a dimension, for the compiler of the text; empty for none.
+  virtual std::string loop_hint(const ir::ForStmt& loop, size_t dim) const = 0;
+  virtual void open_while(const ir::WhileStmt& loop, const Loc& loc);
   // What stands before the braces of a part that only some warps run: "if (...) ".
   virtual std::string lanes_guard(const ir::ExecSet& exec) const;
   // A tile of its own memory, uninitialised; a scalar one begins with 0.
@@ -38,6 +39,7 @@ class Emitter {
   const ir::Kernel& kernel_;
   CpuNames names_;
   CpuExprWriter exprs_;
+  std::vector<CheckSite>& sites_;
   TextWriter& out_;
 
  private:

@@ -3,9 +3,11 @@
 #include "driver/session.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
+#include "support/hash.h"
 
 #include <unistd.h>
 
+#include <atomic>
 #include <bit>
 #include <filesystem>
 #include <fstream>
@@ -14,6 +16,14 @@
 namespace tilewright {
 
 namespace {
+
+// A plain integer with atomic accesses, as generated code reads it. Lock-free, so that signal handlers may add to it.
+unsigned num_interrupts = 0;
+static_assert(__atomic_always_lock_free(sizeof(num_interrupts), nullptr));
+
+constexpr int64_t kBlocksBetweenChecks = 1 << 16;
+
+unsigned interrupts_now() { return __atomic_load_n(&num_interrupts, __ATOMIC_RELAXED); }
 
 // Scratch memory of one thread, kept between launches.
 class Scratch {
@@ -41,6 +51,13 @@ char* thread_scratch(int64_t bytes) {
   return scratch.reserve(bytes);
 }
 
+[[noreturn]] void throw_interrupted(const std::string& kernel, const Loc& loc, bool in_loop) {
+  throw invalid_kernel(loc, "the launch of {} was interrupted{}", kernel, in_loop ? " in this while loop" : "")
+      .hint(
+          "outputs are undefined now; a while loop that does not end has a condition that stays true: "
+          "tilewright::interpret limits the number of turns");
+}
+
 [[noreturn]] void throw_failure(const codegen::CheckSite& site, const CpuFailure& failure) {
   const auto rank = size_t(std::count(site.shape.begin(), site.shape.end(), ',')) + 1;
   std::string at;
@@ -51,14 +68,25 @@ char* thread_scratch(int64_t bytes) {
       .hint("guard the access with T::if_ or T::if_then_else, or make the tile larger");
 }
 
-void run_kernel(const Launch::Impl& launch, size_t index) {
+// `interrupts_before`: their number when the launch began.
+void run_kernel(const Launch::Impl& launch, size_t index, unsigned interrupts_before) {
   const CompiledKernel::Impl& kernel = *launch.kernel;
   const int64_t blocks = launch.num_blocks[index];
   const int64_t scratch_bytes = kernel.module.entries[index].scratch_bytes;
   CpuEntryFunction* entry = kernel.entries[index];
-  CpuFailure failure;
+  CpuFailure failure{.interrupts = &num_interrupts, .interrupts_before = interrupts_before};
+  const auto interrupted = [&] { return interrupts_now() != failure.interrupts_before; };
+  std::atomic<bool> skipped = false;
   const auto run = [&](int64_t first, int64_t last) {
-    entry(launch.tensors.data(), launch.scalars.data(), first, last, thread_scratch(scratch_bytes), &failure);
+    // In parts, so that an interrupt is seen soon however small the blocks are.
+    for (int64_t begin = first; begin < last; begin += std::min(kBlocksBetweenChecks, last - begin)) {
+      if (interrupted()) {
+        skipped = true;
+        return;
+      }
+      entry(launch.tensors.data(), launch.scalars.data(), begin, begin + std::min(kBlocksBetweenChecks, last - begin),
+            thread_scratch(scratch_bytes), &failure);
+    }
   };
   if (blocks == 1) {
     run(0, 1);
@@ -70,7 +98,13 @@ void run_kernel(const Launch::Impl& launch, size_t index) {
       run(task * group, std::min(blocks, (task + 1) * group));
     });
   }
-  if (failure.site != 0) throw_failure(kernel.module.sites[size_t(failure.site - 1)], failure);
+  const ir::Kernel& text = kernel.program.kernels[index];
+  if (failure.site != 0) {
+    const codegen::CheckSite& site = kernel.module.sites[size_t(failure.site - 1)];
+    if (site.is_loop) throw_interrupted(text.name, site.loc, true);
+    throw_failure(site, failure);
+  }
+  if (skipped) throw_interrupted(text.name, text.loc, false);
 }
 
 // A scalar as generated code takes it: the integer, or the bits of the double.
@@ -94,6 +128,25 @@ int64_t count_blocks(const ir::Kernel& kernel, const ScalarValues& scalars) {
   return blocks;
 }
 
+std::vector<int64_t> grid_extents(const ir::Kernel& kernel, const ScalarValues& scalars) {
+  std::vector<int64_t> extents;
+  for (const ir::Expr& e : kernel.grid) extents.push_back(evaluate(e, scalars));
+  return extents;
+}
+
+// A grid without blocks is no error, but what a launch leaves out is said.
+void note_empty_grid(const CompiledKernel::Impl& impl, size_t index, Launch::Impl& launch) {
+  if (launch.num_blocks[index] > 0) return;
+  const ir::Kernel& kernel = impl.program.kernels[index];
+  launch.remarks.push_back({.kind = "empty_grid",
+                            .text = fmt::format("no block of {} runs: its grid is {}", kernel.name,
+                                                fmt::join(grid_extents(kernel, launch.bound.scalars), " x ")),
+                            .loc = kernel.loc});
+  const std::lock_guard lock(impl.mutex);
+  impl.empty_launches.resize(impl.entries.size());
+  ++impl.empty_launches[index];
+}
+
 // Refuses what would not fit memory, before the first thread touches it.
 void check_scratch(const CompiledKernel::Impl& impl, size_t index, int64_t blocks) {
   const int64_t bytes = impl.module.entries[index].scratch_bytes;
@@ -107,19 +160,34 @@ void check_scratch(const CompiledKernel::Impl& impl, size_t index, int64_t block
       .hint("make the tiles smaller; a cache of this machine holds about a megabyte");
 }
 
-std::string write_source(const CompiledKernel::Impl& impl) {
+// In a folder of its own, which goes with `file` unless it is to stay.
+void write_temporary(const CompiledKernel::Impl& impl, SourceFile& file) {
   namespace fs = std::filesystem;
   const fs::path& temp = Session::get().options().temp_dir;
-  std::string name = (temp / "tilewright-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) {
+  std::string folder = (temp / "tilewright-XXXXXX").string();
+  if (mkdtemp(folder.data()) == nullptr) {
     throw toolchain_error("no folder can be made in {}", temp.string()).hint("set TMPDIR to a folder you may write");
   }
-  const fs::path path = fs::path(name) / (impl.program.name + ".cc");
-  std::ofstream(path) << impl.module.annotated;
-  return path.string();
+  file.temporary_folder = folder;
+  file.path = (fs::path(folder) / (impl.program.name + ".cc")).string();
+  std::ofstream(file.path) << impl.module.annotated;
+}
+
+void write_source(const CompiledKernel::Impl& impl, SourceFile& file) {
+  const std::string& text = impl.module.annotated;
+  const std::string key = KeyBuilder().add(impl.program.name).add(text).hex();
+  file.path = Session::get().cache().keep_text(key, impl.program.name + ".cc", text).string();
+  if (file.path.empty()) write_temporary(impl, file);
 }
 
 }  // namespace
+
+SourceFile::~SourceFile() {
+  std::error_code ignored;
+  if (!temporary_folder.empty()) std::filesystem::remove_all(temporary_folder, ignored);
+}
+
+void interrupt_launches() noexcept { __atomic_fetch_add(&num_interrupts, 1, __ATOMIC_RELAXED); }
 
 std::string describe_tiles(const ir::Program& lowered) {
   std::string out;
@@ -136,10 +204,12 @@ const std::string& CompiledKernel::target() const { return impl_->target; }
 const std::string& CompiledKernel::get_kernel_source() const { return impl_->module.annotated; }
 const std::vector<Remark>& CompiledKernel::remarks() const { return impl_->remarks; }
 
-std::string CompiledKernel::source_path() const {
+std::string CompiledKernel::source_path(bool keep) const {
   const std::lock_guard lock(impl_->mutex);
-  if (impl_->source_path.empty()) impl_->source_path = write_source(*impl_);
-  return impl_->source_path;
+  SourceFile& file = impl_->source_file;
+  if (file.path.empty()) write_source(*impl_, file);
+  if (keep) file.temporary_folder.clear();
+  return file.path;
 }
 
 std::string CompiledKernel::report() const {
@@ -148,6 +218,14 @@ std::string CompiledKernel::report() const {
     const codegen::CpuEntry& entry = impl_->module.entries[k];
     out += fmt::format("kernel {}: {} bytes of scratch a thread, {} run-time checks\n", entry.symbol,
                        entry.scratch_bytes, impl_->module.sites.size());
+  }
+  {
+    const std::lock_guard lock(impl_->mutex);
+    for (size_t k = 0; k < impl_->empty_launches.size(); ++k) {
+      if (impl_->empty_launches[k] == 0) continue;
+      out += fmt::format("kernel {}: {} launches had a grid without blocks\n", impl_->module.entries[k].symbol,
+                         impl_->empty_launches[k]);
+    }
   }
   out += "tiles\n" + impl_->lowered_tiles;
   if (impl_->remarks.empty()) return out + "no remarks\n";
@@ -169,6 +247,7 @@ Launch CompiledKernel::bind_arguments(std::vector<Argument> arguments) const {
   for (size_t k = 0; k < impl_->entries.size(); ++k) {
     launch->num_blocks.push_back(count_blocks(impl_->program.kernels[k], launch->bound.scalars));
     check_scratch(*impl_, k, launch->num_blocks.back());
+    note_empty_grid(*impl_, k, *launch);
   }
   return Launch(std::move(launch));
 }
@@ -180,8 +259,11 @@ Profile CompiledKernel::profile(std::vector<Argument> arguments, const ProfileOp
   return tilewright::profile([&] { launch(); }, options);
 }
 
+const std::vector<Remark>& Launch::remarks() const { return impl_->remarks; }
+
 void Launch::operator()() const {
-  for (size_t k = 0; k < impl_->num_blocks.size(); ++k) run_kernel(*impl_, k);
+  const unsigned interrupts_before = interrupts_now();
+  for (size_t k = 0; k < impl_->num_blocks.size(); ++k) run_kernel(*impl_, k, interrupts_before);
 }
 
 }  // namespace tilewright

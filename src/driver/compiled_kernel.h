@@ -18,11 +18,24 @@ namespace tilewright {
 struct CpuFailure {
   long long site = 0;
   long long at[7] = {};
+  const unsigned* interrupts = nullptr;
+  unsigned interrupts_before = 0;
 };
 
 // codegen/cpu.h describes the arguments.
 using CpuEntryFunction = void(void* const* tensors, const long long* scalars, long long first, long long last,
                               char* scratch, CpuFailure* failure);
+
+// A copy of the generated source on disk.
+struct SourceFile {
+  std::string path;
+  std::string temporary_folder;  // removed with this; empty: the file stays
+
+  SourceFile() = default;
+  SourceFile(const SourceFile&) = delete;
+  SourceFile& operator=(const SourceFile&) = delete;
+  ~SourceFile();
+};
 
 struct CompiledKernel::Impl {
   ir::Program program;
@@ -34,7 +47,8 @@ struct CompiledKernel::Impl {
   std::vector<Remark> remarks;
   std::string lowered_tiles;
   mutable std::mutex mutex;
-  mutable std::string source_path;
+  mutable std::vector<int64_t> empty_launches;  // of each kernel: launches bound to a grid without blocks
+  mutable SourceFile source_file;
 };
 
 struct Launch::Impl {
@@ -43,6 +57,7 @@ struct Launch::Impl {
   std::vector<void*> tensors;
   std::vector<long long> scalars;
   std::vector<int64_t> num_blocks;  // of each kernel
+  std::vector<Remark> remarks;
 };
 
 // Name, space, dtype and leading dimensions of each on-chip tile, for the report.

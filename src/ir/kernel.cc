@@ -15,7 +15,8 @@ bool equal_tiles(const Tile& a, const Tile& b) {
 bool equal_vars(const Expr& a, const Expr& b) { return a && b ? equal(a, b) : !a && !b; }
 
 bool equal_kernels(const Kernel& a, const Kernel& b) {
-  return a.name == b.name && a.threads == b.threads && equal_vars(a.thread_var, b.thread_var) && equal(a.grid, b.grid) && equal(a.block_vars, b.block_vars) &&
+  return a.name == b.name && a.threads == b.threads && a.thread_extents == b.thread_extents &&
+         equal_vars(a.thread_var, b.thread_var) && equal(a.grid, b.grid) && equal(a.block_vars, b.block_vars) &&
          std::equal(a.tiles.begin(), a.tiles.end(), b.tiles.begin(), b.tiles.end(), equal_tiles) &&
          equal(a.body, b.body);
 }

@@ -18,7 +18,7 @@ constexpr int64_t kMaxInt64 = std::numeric_limits<int64_t>::max();
 constexpr std::string_view kKernelForm =
     "a kernel is: kernel name(bx@0 < extent, ...) threads 128 { tiles, then statements }";
 constexpr std::string_view kLoopForm =
-    "a loop is: for i@1 in serial(0:n) { ... }; kinds are serial, unrolled, pipelined, parallel";
+    "a loop is: for i@1 in serial(0:n) { ... }; kinds are serial, unrolled, vectorized, pipelined, parallel";
 
 }  // namespace
 
@@ -116,6 +116,12 @@ void Parser::kernel() {
   grid(kernel);
   expect("threads");
   kernel.threads = int(integer(std::numeric_limits<int>::min(), kMaxInt));
+  if (accept("(")) {
+    do {
+      kernel.thread_extents.push_back(int(integer(std::numeric_limits<int>::min(), kMaxInt)));
+    } while (accept(","));
+    expect(")");
+  }
   if (accept("as")) kernel.thread_var = definition("the thread's variable");
   expect("{");
   kernel_ = &kernel;
@@ -325,10 +331,11 @@ ExecSet Parser::exec_set() {
 }
 
 LoopKind Parser::loop_kind() {
-  for (LoopKind kind : {LoopKind::serial, LoopKind::unrolled, LoopKind::pipelined, LoopKind::parallel}) {
+  for (LoopKind kind :
+       {LoopKind::serial, LoopKind::unrolled, LoopKind::vectorized, LoopKind::pipelined, LoopKind::parallel}) {
     if (accept(to_string(kind))) return kind;
   }
-  fail_expected("serial, unrolled, pipelined or parallel");
+  fail_expected("serial, unrolled, vectorized, pipelined or parallel");
 }
 
 LoopDim Parser::loop_dim(Expr var) {

@@ -4,9 +4,9 @@
 //   param     = name | ("tensor" | "scalar") "@" int
 //   scalar    = ("scalar" | "extent") var
 //   tensor    = ("tensor" | "workspace") name ":" dtype "[" exprs "]" ["strides" "[" exprs "]"]
-//   kernel    = "kernel" name "(" var "<" expr {"," var "<" expr} ")" "threads" int "{" {tile} {stmt} "}"
-//   tile      = "tile" name ":" space dtype "[" exprs "]" ["of" row] [attrs]
-//   stmt      = "let" var "=" expr | row "[" exprs "]" "=" expr | "while" expr block | "break" | "continue"
+//   kernel    = "kernel" name "(" var "<" expr {"," var "<" expr} ")" "threads" int ["(" int {"," int} ")"] "{" {tile}
+//   {stmt} "}" tile      = "tile" name ":" space dtype "[" exprs "]" ["of" row] [attrs] stmt      = "let" var "=" expr
+//   | row "[" exprs "]" "=" expr | "while" expr block | "break" | "continue"
 //             | "if" expr block ["else" block] | "for" var {"," var} "in" kind "(" dim {"," dim} ")" [attrs] block
 //             | opname "(" [ref {"," ref}] [";" exprs] ")" [attrs] ["warps" "(" int "," int ")"]
 //   block     = "{" {stmt} "}"

@@ -129,9 +129,10 @@ void Printer::kernel(const Kernel& kernel) {
     grid += d < kernel.block_vars.size() ? exprs_.definition(kernel.block_vars[d]) : "<nothing>";
     grid += " < " + exprs_.bound(d < kernel.grid.size() ? kernel.grid[d] : Expr());
   }
-  const std::string thread = kernel.thread_var ? " as " + exprs_.definition(kernel.thread_var) : "";
-  out_.open(fmt::format("kernel {}({}) threads {}{} {{", name_text(kernel.name), grid, kernel.threads, thread),
-            kernel.loc);
+  std::string threads = fmt::format("{}", kernel.threads);
+  if (!kernel.thread_extents.empty()) threads += fmt::format(" ({})", fmt::join(kernel.thread_extents, ", "));
+  if (kernel.thread_var) threads += " as " + exprs_.definition(kernel.thread_var);
+  out_.open(fmt::format("kernel {}({}) threads {} {{", name_text(kernel.name), grid, threads), kernel.loc);
   for (const Tile& row : kernel.tiles) tile(row);
   block(kernel.body);
   out_.close();

@@ -1,5 +1,7 @@
 #include "ir/rewrite.h"
 
+#include <unordered_map>
+
 namespace tilewright::ir {
 
 namespace {
@@ -190,6 +192,45 @@ struct VisitParts {
   void operator()(const ContinueStmt&) const {}
 };
 
+class FreshVars : public Rewriter {
+ public:
+  explicit FreshVars(VarId& next_var) : next_var_(next_var) {}
+  using Rewriter::rewrite;
+
+  Expr rewrite(const Expr& e) override {
+    if (!e.is(ExprKind::var)) return rewrite_args(e);
+    const auto it = fresh_.find(e.var_id());
+    return it == fresh_.end() ? e : it->second;
+  }
+  void rewrite(const Stmt& stmt, Block& out) override {
+    if (const auto* let = get_if<LetStmt>(stmt)) {
+      const Expr value = rewrite(let->value);
+      out.push_back(make_stmt(LetStmt{.var = bind(let->var), .value = value}, stmt->loc));
+    } else if (const auto* loop = get_if<ForStmt>(stmt)) {
+      ForStmt rebuilt = *loop;
+      for (LoopDim& dim : rebuilt.dims) {
+        dim.begin = rewrite(dim.begin);
+        dim.extent = rewrite(dim.extent);
+        dim.var = bind(dim.var);
+      }
+      rebuilt.body = rewrite(loop->body);
+      out.push_back(make_stmt(std::move(rebuilt), stmt->loc));
+    } else {
+      Rewriter::rewrite(stmt, out);
+    }
+  }
+
+ private:
+  Expr bind(const Expr& v) {
+    const Expr made = var(next_var_++, v->name, v.dtype(), v.loc());
+    fresh_[v.var_id()] = made;
+    return made;
+  }
+
+  VarId& next_var_;
+  std::unordered_map<VarId, Expr> fresh_;
+};
+
 class Substitution : public Rewriter {
  public:
   Substitution(std::span<const Expr> from, std::span<const Expr> to) : from_(from), to_(to) {}
@@ -218,5 +259,7 @@ Expr substitute(const Expr& e, std::span<const Expr> from, std::span<const Expr>
 Block substitute(const Block& block, std::span<const Expr> from, std::span<const Expr> to) {
   return Substitution(from, to).rewrite(block);
 }
+
+Block with_fresh_vars(const Block& block, VarId& next_var) { return FreshVars(next_var).rewrite(block); }
 
 }  // namespace tilewright::ir

@@ -40,4 +40,7 @@ class Visitor {
 Expr substitute(const Expr& e, std::span<const Expr> from, std::span<const Expr> to);
 Block substitute(const Block& block, std::span<const Expr> from, std::span<const Expr> to);
 
+// `block` with variables of its own in place of all that it binds: a copy that can stand next to the original.
+Block with_fresh_vars(const Block& block, VarId& next_var);
+
 }  // namespace tilewright::ir

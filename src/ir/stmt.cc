@@ -10,6 +10,7 @@ std::string_view to_string(LoopKind kind) {
   switch (kind) {
     case LoopKind::serial: return "serial";
     case LoopKind::unrolled: return "unrolled";
+    case LoopKind::vectorized: return "vectorized";
     case LoopKind::pipelined: return "pipelined";
     case LoopKind::parallel: return "parallel";
   }

@@ -54,11 +54,15 @@ struct StoreStmt {
 
 enum class LoopKind : uint8_t {
   serial,
-  unrolled,   // serial, with the wish to be unrolled
-  pipelined,  // serial, with the wish to overlap iterations over num_stages buffers
-  parallel,   // iterations are independent: any order, any interleaving
+  unrolled,    // serial, with the wish to be unrolled
+  vectorized,  // serial, with the wish for vector code
+  pipelined,   // serial, with the wish to overlap iterations over num_stages buffers
+  parallel,    // iterations are independent: any order, any interleaving
 };
 std::string_view to_string(LoopKind kind);
+
+// Steps are at most this in magnitude, so that the end of a loop is a number that 64 bits hold.
+inline constexpr int64_t kMaxStep = int64_t(1) << 31;
 
 // var = begin + t * step for t in [0, extent).
 struct LoopDim {
@@ -72,7 +76,7 @@ struct LoopDim {
 struct ForStmt {
   LoopKind kind = LoopKind::serial;
   std::vector<LoopDim> dims;
-  Attrs attrs;  // pipelined: num_stages
+  Attrs attrs;  // ir/loop_options.h
   Block body;
 };
 

@@ -74,6 +74,7 @@ class ProgramChecker {
   void check_listed();
   void check_kernel(const Kernel& kernel);
   void check_grid(const Kernel& kernel);
+  void check_threads(const Kernel& kernel);
   void check_tile(const Tile& tile);
   void check_tensor_row(const Tile& tile);
   void check_tile_shape(const Tile& tile);
@@ -171,13 +172,31 @@ void ProgramChecker::check_grid(const Kernel& kernel) {
   }
 }
 
+void ProgramChecker::check_threads(const Kernel& kernel) {
+  const std::vector<int>& extents = kernel.thread_extents;
+  int64_t product = extents.empty() ? kernel.threads : 1;
+  bool possible = product >= 1 && product <= kMaxThreads;
+  for (int e : extents) {
+    possible = possible && e >= 1 && product * e <= kMaxThreads;
+    if (possible) product *= e;
+  }
+  if (!possible) {
+    const std::string count =
+        extents.empty() ? fmt::format("{}", kernel.threads) : fmt::format("{}", fmt::join(extents, " x "));
+    throw invalid_kernel(kernel.loc, "a block has {} threads, but 1 to {} are possible", count, kMaxThreads)
+        .hint(extents.empty() ? fmt::format("the nearest is {}", std::clamp(kernel.threads, 1, kMaxThreads))
+                              : fmt::format("extents of at least 1, whose product is at most {}", kMaxThreads));
+  }
+  if (extents.empty() || (product == kernel.threads && extents.size() <= 3)) return;
+  throw invalid_kernel(kernel.loc, "the {} threads of a block are arranged as ({})", kernel.threads,
+                       fmt::join(extents, ", "))
+      .hint("give up to 3 extents of at least 1, whose product is the number of threads");
+}
+
 void ProgramChecker::check_kernel(const Kernel& kernel) {
   scopes_.open();
   check_grid(kernel);
-  if (kernel.threads < 1 || kernel.threads > kMaxThreads) {
-    throw invalid_kernel(kernel.loc, "a block has {} threads, but 1 to {} are possible", kernel.threads, kMaxThreads)
-        .hint(fmt::format("the nearest is {}", std::clamp(kernel.threads, 1, kMaxThreads)));
-  }
+  check_threads(kernel);
   if (kernel.thread_var) {
     scopes_.define(kernel.thread_var, VarRole::thread, kernel.loc);
     if (kernel.thread_var.dtype() != kIndex) {

@@ -1,3 +1,4 @@
+#include "ir/loop_options.h"
 #include "ir/op.h"
 #include "ir/parse.h"
 #include "ir/verify_parts.h"
@@ -35,7 +36,6 @@ class BodyChecker {
   void while_loop(const WhileStmt& loop, const Loc& loc);
   void branch(const IfStmt& branch, const Loc& loc);
   void jump(std::string_view word, const Loc& loc);
-  void num_stages(const ForStmt& loop, const Loc& loc);
   void loop_body(const Block& body, bool parallel, bool dead, const Loc& loc);
   void maybe_dead(const Block& body, bool dead, const Loc& loc);
 
@@ -125,16 +125,6 @@ void BodyChecker::store(const StoreStmt& store, const Loc& loc) {
                   tile);
 }
 
-void BodyChecker::num_stages(const ForStmt& loop, const Loc& loc) {
-  const AttrValue* value = find_attr(loop.attrs, "num_stages");
-  if (value == nullptr) return;
-  const int64_t* stages = std::get_if<int64_t>(value);
-  if (stages == nullptr) throw invalid_kernel(loc, "num_stages is not an integer").hint("give the number of buffers");
-  if (*stages < 0) {
-    throw invalid_kernel(loc, "num_stages is {}, but must be 0 or more", *stages).hint("0 and 1 do not overlap");
-  }
-}
-
 void BodyChecker::loop_form(const ForStmt& loop, const Loc& loc) {
   const std::string_view kind = to_string(loop.kind);
   if (loop.dims.empty()) throw invalid_kernel(loc, "a loop without a variable").hint("give at least one dimension");
@@ -150,13 +140,13 @@ void BodyChecker::loop_form(const ForStmt& loop, const Loc& loc) {
                   ? "give one parallel loop several dimensions, or make the inner one serial"
                   : "make the inner loop serial");
   }
-  num_stages(loop, loc);
+  check_loop_options(loop, loc);
 }
 
 void BodyChecker::loop_dim(const ForStmt& loop, const LoopDim& dim, const Loc& loc) {
   exprs_.check(dim.begin, kIndex, "the start of a loop", loc);
   exprs_.check(dim.extent, kIndex, "the extent of a loop", loc);
-  if (dim.step == 0) throw invalid_kernel(loc, "a loop with step 0").hint("give a positive or negative step");
+  check_step(dim.step, loc);
   if (loop.kind == LoopKind::parallel && dim.extent.as_int().value_or(0) < 0) {
     throw invalid_kernel(loc, "a parallel loop has extent {}", *dim.extent.as_int()).hint("extents are 0 or more");
   }

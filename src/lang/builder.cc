@@ -1,7 +1,11 @@
 #include "lang/builder.h"
 
+#include "ir/loop_options.h"
 #include "ir/verify.h"
 #include "support/error.h"
+
+#include <algorithm>
+#include <cstdint>
 
 namespace tilewright::lang {
 
@@ -82,7 +86,18 @@ int Builder::add_tile(ir::Space space, std::string name, std::vector<Expr> shape
   return int(handles_.size()) - 1;
 }
 
-int Builder::open_kernel(std::vector<Expr> grid, int threads, Loc loc) {
+namespace {
+
+// Large enough a product for `verify` to refuse it.
+int saturated_product(const std::vector<int>& extents) {
+  int64_t product = 1;
+  for (int e : extents) product = std::clamp<int64_t>(product * e, INT32_MIN, INT32_MAX);
+  return int(product);
+}
+
+}  // namespace
+
+int Builder::open_kernel(std::vector<Expr> grid, std::vector<int> threads, Loc loc) {
   if (kernel_open_) {
     throw invalid_kernel(loc, "a kernel inside a kernel")
         .note("the outer kernel", kernel_.loc)
@@ -90,7 +105,8 @@ int Builder::open_kernel(std::vector<Expr> grid, int threads, Loc loc) {
   }
   kernel_ = {};
   kernel_.name = kernel_count_ == 0 ? program_.name : fmt::format("{}_{}", program_.name, kernel_count_);
-  kernel_.threads = threads;
+  kernel_.threads = saturated_product(threads);
+  if (threads.size() != 1) kernel_.thread_extents = std::move(threads);
   kernel_.loc = loc;
   constexpr const char* kNames[] = {"bx", "by", "bz"};
   for (size_t d = 0; d < grid.size(); ++d) kernel_.block_vars.push_back(program_.fresh_var(kNames[d], ir::kIndex, loc));
@@ -99,6 +115,25 @@ int Builder::open_kernel(std::vector<Expr> grid, int threads, Loc loc) {
   frames_.push_back({.kind = FrameKind::kernel, .loc = std::move(loc)});
   return int(frames_.size()) - 1;
 }
+
+namespace {
+
+// A schedule by hand names each statement of the body once. Lets may be left out of the count.
+void check_schedule(const ir::ForStmt& loop, const Loc& loc) {
+  const ir::AttrValue* value = ir::find_attr(loop.attrs, "order");
+  const std::string* text = value ? std::get_if<std::string>(value) : nullptr;
+  const auto order = text ? ir::list_from_text(*text) : std::nullopt;
+  if (!order) return;
+  const auto lets = std::count_if(loop.body.begin(), loop.body.end(),
+                                  [](const Stmt& s) { return ir::get_if<ir::LetStmt>(s) != nullptr; });
+  const size_t all = loop.body.size(), without_lets = all - size_t(lets);
+  if (order->size() == all || order->size() == without_lets) return;
+  throw invalid_kernel(loc, "order has {} entries, but the body of this loop has {} statements", order->size(),
+                       without_lets)
+      .hint("give each statement of the body a position, in the order of the text");
+}
+
+}  // namespace
 
 void Builder::close_kernel(int depth) {
   frames_.resize(size_t(depth) + 1, {.kind = FrameKind::kernel});
@@ -129,28 +164,45 @@ Builder::Frame Builder::pop(FrameKind kind) {
 int Builder::open_loop(ir::LoopKind kind, std::vector<ir::LoopDim> dims, ir::Attrs attrs, Loc loc) {
   top(loc);
   Frame frame{.kind = FrameKind::loop, .loc = std::move(loc)};
+  for (const ir::LoopDim& dim : dims) frame.vars.push_back(dim.var);
   frame.loop = {.kind = kind, .dims = std::move(dims), .attrs = std::move(attrs), .body = {}};
   frames_.push_back(std::move(frame));
   return int(frames_.size()) - 1;
 }
 
+void Builder::join_loops(int depth, std::vector<Expr> vars) { frames_[size_t(depth)].vars = std::move(vars); }
+
 void Builder::close_loop(int depth) {
-  if (int(frames_.size()) != depth + 1) throw internal_error({}, "loops are closed out of order");
-  Frame frame = pop(FrameKind::loop);
-  frame.loop.body = std::move(frame.stmts);
-  append(ir::make_stmt(std::move(frame.loop), frame.loc));
+  if (int(frames_.size()) <= depth) throw internal_error({}, "loops are closed out of order");
+  while (int(frames_.size()) > depth) {
+    Frame frame = pop(FrameKind::loop);
+    frame.loop.body = std::move(frame.stmts);
+    check_schedule(frame.loop, frame.loc);
+    append(ir::make_stmt(std::move(frame.loop), frame.loc));
+  }
 }
 
 void Builder::abandon_loop(int depth, bool unwinding) {
   if (int(frames_.size()) <= depth) return;
-  if (!unwinding && !deferred_) {
-    deferred_ = invalid_kernel(frames_[size_t(depth)].loc, "the body of this loop was left by a C++ break or return")
+  if (!deferred_) {
+    deferred_ = invalid_kernel(frames_[size_t(depth)].loc, "the body of this loop was left by a C++ {}",
+                               unwinding ? "exception" : "break or return")
                     .hint("the C++ loop only records the body once; T::loop_break() leaves the kernel's loop");
   }
   frames_.resize(size_t(depth), {.kind = FrameKind::kernel});
 }
 
-const Expr& Builder::loop_var(int depth, int dim) const { return frames_[size_t(depth)].loop.dims[size_t(dim)].var; }
+void Builder::abandon_body() {
+  if (frames_.empty()) return;
+  if (!deferred_) {
+    deferred_ = invalid_kernel(frames_.back().loc, "the body of this {} was left by a C++ exception",
+                               frames_.back().kind == FrameKind::while_loop ? "while_" : "if_")
+                    .hint("the C++ function only records the body; nothing that it throws is part of the kernel");
+  }
+  frames_.pop_back();
+}
+
+const Expr& Builder::loop_var(int depth, int dim) const { return frames_[size_t(depth)].vars[size_t(dim)]; }
 
 void Builder::open_if(Expr condition, Loc loc) {
   top(loc);
@@ -190,8 +242,8 @@ void Builder::close_while() {
 
 void Builder::append(Stmt stmt) { top(stmt->loc).stmts.push_back(std::move(stmt)); }
 
-Expr Builder::let(Expr value, Loc loc) {
-  const Expr var = program_.fresh_var("x", value.dtype(), loc);
+Expr Builder::let(Expr value, Loc loc, std::string name) {
+  const Expr var = program_.fresh_var(std::move(name), value.dtype(), loc);
   append(ir::make_stmt(ir::LetStmt{.var = var, .value = std::move(value)}, std::move(loc)));
   return var;
 }

@@ -23,14 +23,18 @@ class Builder {
   ir::Expr add_scalar(std::string name, DType dtype, ir::ScalarKind kind, Loc loc);
   int add_tile(ir::Space space, std::string name, std::vector<ir::Expr> shape, DType dtype, Loc loc);
 
-  int open_kernel(std::vector<ir::Expr> grid, int threads, Loc loc);
+  // `threads`: the extents of a block.
+  int open_kernel(std::vector<ir::Expr> grid, std::vector<int> threads, Loc loc);
   void close_kernel(int depth);
   const ir::Expr& block_var(int dim) const;
 
+  // Opens a loop and returns its depth. Its variables are those of its dimensions.
   int open_loop(ir::LoopKind kind, std::vector<ir::LoopDim> dims, ir::Attrs attrs, Loc loc);
+  // The loops from `depth` on count as one from here, with these variables.
+  void join_loops(int depth, std::vector<ir::Expr> vars);
+  // Closes the loop at `depth` and those joined to it.
   void close_loop(int depth);
-  // The loop's body was left by a C++ jump: remembers the error for `finish`, or nothing when an exception is on its
-  // way.
+  // The loop's body was left by a C++ jump or exception: remembers the error for `finish`.
   void abandon_loop(int depth, bool unwinding);
   const ir::Expr& loop_var(int depth, int dim) const;
   void open_if(ir::Expr condition, Loc loc);
@@ -38,9 +42,11 @@ class Builder {
   void close_if();
   void open_while(ir::Expr condition, Loc loc);
   void close_while();
+  // An exception left the innermost branch or while: remembers that for `finish`.
+  void abandon_body();
 
   void append(ir::Stmt stmt);
-  ir::Expr let(ir::Expr value, Loc loc);
+  ir::Expr let(ir::Expr value, Loc loc, std::string name = "x");
   void store(int handle, std::vector<ir::Expr> indices, ir::Expr value, Loc loc);
   ir::Expr load(int handle, std::vector<ir::Expr> indices, Loc loc);
 
@@ -63,6 +69,7 @@ class Builder {
     ir::ForStmt loop = {};
     ir::Expr condition = {};
     ir::Block then = {};
+    std::vector<ir::Expr> vars = {};  // of a loop, or of the loops joined with it
     Loc loc = {};
   };
   struct Handle {

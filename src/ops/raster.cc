@@ -22,12 +22,40 @@ Raster from_attrs(const ir::Attrs& attrs) {
           .order = name && *name == kOrderNames[1] ? RasterOrder::col : RasterOrder::row};
 }
 
-void verify_use_swizzle(const OpStmt& op, const Kernel&, const Loc& loc) {
+// Where the kernel's body is complete, the op must be the only one of its kind at the top level.
+void check_place(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
+  const OpStmt* first = nullptr;
+  Loc first_loc;
+  for (const ir::Stmt& stmt : kernel.body) {
+    const auto* other = ir::get_if<OpStmt>(stmt);
+    if (other == nullptr || other->def != &use_swizzle_op()) continue;
+    if (first == nullptr) {
+      first = other;
+      first_loc = stmt->loc;
+    }
+    if (other != &op) continue;
+    if (other == first) return;
+    throw invalid_kernel(loc, "use_swizzle stands twice in kernel {}", kernel.name)
+        .note("the first one", first_loc)
+        .hint("blocks have one order; keep one of the two");
+  }
+  throw invalid_kernel(loc, "use_swizzle stands inside a loop or branch")
+      .note("the kernel", kernel.loc)
+      .hint("it orders the blocks of the whole kernel; write it at the top level");
+}
+
+void verify_use_swizzle(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
   const Raster raster = from_attrs(op.attrs);
   if (raster.panel_size < 1) {
     throw invalid_kernel(loc, "use_swizzle: panel_size is {}, but must be at least 1", raster.panel_size)
         .hint("1 keeps the rows apart; 4 to 16 are usual");
   }
+  const ir::AttrValue* order = ir::find_attr(op.attrs, "order");
+  const std::string* name = order ? std::get_if<std::string>(order) : nullptr;
+  if (order && (name == nullptr || std::find(kOrderNames.begin(), kOrderNames.end(), *name) == kOrderNames.end())) {
+    throw invalid_kernel(loc, "use_swizzle: order is neither row nor col").hint("\"row\" or \"col\"");
+  }
+  if (!kernel.body.empty()) check_place(op, kernel, loc);
 }
 
 std::vector<ir::Access> no_effects(const OpStmt&, const Kernel&) { return {}; }

@@ -15,8 +15,10 @@ struct Raster {
   RasterOrder order = RasterOrder::row;
 };
 
-// No tiles; attrs: panel_size >= 1, order "row" | "col". No effect on results: a permutation of the grid's first two
-// dimensions. Row order: `panel_size` grid rows form a panel, walked column by column, every other panel backwards.
+// No tiles; attrs: panel_size >= 1, order "row" | "col". At most one, at the top level of a kernel. No effect on
+// results: a permutation of the grid's first two dimensions; a third one is left as it is, and a grid of one dimension
+// has nothing to permute. Row order: `panel_size` grid rows form a panel (the last may have fewer), walked column by
+// column, every other panel from the last column to the first. Column order: the same with rows and columns exchanged.
 const ir::OpDef& use_swizzle_op();
 ir::Stmt make_use_swizzle(const Raster& raster, const ir::Kernel& kernel, const Loc& loc);
 

@@ -37,7 +37,8 @@ class Mentions : public ir::Visitor {
 
 class Guarding : public FactRewriter {
  public:
-  Guarding(const ir::Program& program, Kernel& kernel) : FactRewriter(program, kernel), kernel_(kernel) {}
+  Guarding(const ir::Program& program, Kernel& kernel, ir::VarId& next_var)
+      : FactRewriter(program, kernel), kernel_(kernel), next_var_(next_var) {}
   using FactRewriter::rewrite;
 
   Expr rewrite(const Expr& e) override;
@@ -50,6 +51,7 @@ class Guarding : public FactRewriter {
   void rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& out);
 
   Kernel& kernel_;
+  ir::VarId& next_var_;
   std::map<TileId, TileId> unchecked_;
   // While the fast form of a parallel nest is built: the variables bound inside it, and what it takes for granted.
   std::vector<ir::LoopDim> nest_;
@@ -158,7 +160,9 @@ void Guarding::rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& ou
   }
   Expr all = assumptions[0];
   for (size_t i = 1; i < assumptions.size(); ++i) all = ir::logical_and(all, assumptions[i]);
-  out.push_back(ir::make_stmt(ir::IfStmt{.condition = all, .then = fast, .otherwise = checked}, stmt->loc));
+  // A variable has one definition: the second copy gets its own.
+  out.push_back(ir::make_stmt(
+      ir::IfStmt{.condition = all, .then = fast, .otherwise = ir::with_fresh_vars(checked, next_var_)}, stmt->loc));
 }
 
 void Guarding::rewrite(const Stmt& stmt, Block& out) {
@@ -184,7 +188,7 @@ ir::Program guard_accesses(const ir::Program& program) {
   ir::Program out = program;
   for (Kernel& kernel : out.kernels) {
     const Block body = kernel.body;
-    kernel.body = Guarding(program, kernel).rewrite(body);
+    kernel.body = Guarding(program, kernel, out.next_var).rewrite(body);
   }
   return out;
 }

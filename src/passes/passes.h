@@ -28,7 +28,10 @@ ir::Program guard_accesses(const ir::Program& program);
 // kernel by computing block indices from the launch order.
 ir::Program map_grid_cpu(const ir::Program& program, const ir::Program& original);
 
-// All of them in order.
+// Adds remarks: a grid without blocks, and a raster of a grid of one dimension, which changes nothing.
+void remark_grids(const ir::Program& program, std::vector<Remark>& remarks);
+
+// All of them in order. Where internal checks are built in, the verifier runs after each.
 ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks);
 
 }  // namespace tilewright::passes

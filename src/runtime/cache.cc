@@ -36,6 +36,11 @@ bool is_key(std::string_view key) {
   return key.size() == kKeyDigits && key.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
+// KEY.NAME: a file of `keep_text`.
+bool is_text(std::string_view name) {
+  return name.size() > kKeyDigits + 1 && is_key(name.substr(0, kKeyDigits)) && name[kKeyDigits] == '.';
+}
+
 void check_key(const std::string& key) {
   if (!is_key(key)) throw internal_error({}, "\"{}\" is not a cache key", key);
 }
@@ -156,6 +161,7 @@ struct FoundFile {
   std::string name;
   uint64_t num_bytes;
   timespec last_use;
+  bool is_entry;
 };
 
 bool operator<(const timespec& a, const timespec& b) {
@@ -186,7 +192,7 @@ struct Cache::State {
   OwnedFd lock_key(const std::string& key, std::optional<CacheFiles>* found);
   CacheFiles build(const Build& build);
   CacheFiles build_in_temp_dir(const Build& build);
-  std::vector<FoundFile> entries() const;
+  std::vector<FoundFile> files() const;
   void remove_temporaries(std::chrono::seconds older_than);
   void maintain();
   void trim();
@@ -331,14 +337,17 @@ CacheFiles Cache::State::build(const Build& build) {
   return build_in_temp_dir(build);
 }
 
-std::vector<FoundFile> Cache::State::entries() const {
+// Entries and texts.
+std::vector<FoundFile> Cache::State::files() const {
   std::vector<FoundFile> out;
   std::error_code ignored;
   for (const auto& item : fs::directory_iterator(dir, ignored)) {
     const std::string name = item.path().filename().string();
     struct stat info;
-    if (!is_key(name) || ::fstatat(dir_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    out.push_back({.name = name, .num_bytes = uint64_t(info.st_size), .last_use = info.st_mtim});
+    const bool is_entry = is_key(name);
+    if (!is_entry && !is_text(name)) continue;
+    if (::fstatat(dir_fd.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) continue;
+    out.push_back({.name = name, .num_bytes = uint64_t(info.st_size), .last_use = info.st_mtim, .is_entry = is_entry});
   }
   return out;
 }
@@ -356,7 +365,7 @@ void Cache::State::remove_temporaries(std::chrono::seconds older_than) {
 void Cache::State::trim() {
   if (dir.empty()) return;
   remove_temporaries(options.stale_age);
-  std::vector<FoundFile> found = entries();
+  std::vector<FoundFile> found = files();
   uint64_t total = 0;
   for (const FoundFile& file : found) total += file.num_bytes;
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.last_use < b.last_use; });
@@ -409,12 +418,27 @@ void Cache::remove(const std::string& key) {
   if (!state_->dir.empty()) ::unlinkat(state_->dir_fd.get(), key.c_str(), 0);
 }
 
+fs::path Cache::keep_text(const std::string& key, const std::string& name, std::string_view text) {
+  check_key(key);
+  if (name.empty() || name.find('/') != std::string::npos || name.find('\0') != std::string::npos) {
+    throw internal_error({}, "\"{}\" is no name of a file", name);
+  }
+  if (state_->dir.empty()) return {};
+  const std::string file = key + "." + name;
+  if (const int error = state_->write_entry(file, text)) {
+    state_->remark(fmt::format("{} could not be stored in {}: {}", name, state_->dir.string(), std::strerror(error)));
+    return {};
+  }
+  return state_->dir / file;
+}
+
 fs::path Cache::dir() const { return state_->dir; }
 
 CacheStats Cache::stats() {
   CacheStats out;
   if (state_->dir.empty()) return out;
-  for (const FoundFile& file : state_->entries()) {
+  for (const FoundFile& file : state_->files()) {
+    if (!file.is_entry) continue;
     ++out.num_entries;
     out.entry_bytes += file.num_bytes;
   }
@@ -428,7 +452,7 @@ CacheStats Cache::stats() {
 void Cache::clear() {
   if (state_->dir.empty()) return;
   state_->remove_temporaries(std::chrono::seconds(0));
-  for (const FoundFile& file : state_->entries()) ::unlinkat(state_->dir_fd.get(), file.name.c_str(), 0);
+  for (const FoundFile& file : state_->files()) ::unlinkat(state_->dir_fd.get(), file.name.c_str(), 0);
 }
 
 void Cache::trim() { state_->trim(); }

@@ -74,6 +74,11 @@ class Cache {
 
   void remove(const std::string& key);
 
+  // Leaves `text` for people to read, in the cache folder as KEY.NAME, where NAME is a file's name without folders and
+  // KEY should follow from the text. Returns the path; empty where nothing can be stored. `clear` and `trim` remove
+  // such files like entries.
+  std::filesystem::path keep_text(const std::string& key, const std::string& name, std::string_view text);
+
   // The folder in use; empty when nothing is read or stored.
   std::filesystem::path dir() const;
   CacheStats stats();

@@ -16,8 +16,10 @@ T::Expr zero() { return T::Expr(0); }
 // ---- parallel nests --------------------------------------------------------------------------------------------
 
 void KernelGenerator::nest(const std::vector<int64_t>& extents, const std::function<void()>& body) {
-  const int depth = detail::open_loop(detail::kParallel, std::vector<T::Expr>(extents.size(), zero()),
-                                      std::vector<T::Expr>(extents.begin(), extents.end()), 1, 0, T::SourcePos::here());
+  const int depth = detail::open_loop({.kind = detail::kParallel,
+                                       .begin = std::vector<T::Expr>(extents.size(), zero()),
+                                       .extent = std::vector<T::Expr>(extents.begin(), extents.end())},
+                                      T::SourcePos::here());
   const std::vector<Index> outer = std::move(around_.nest);
   around_.nest.clear();
   for (size_t d = 0; d < extents.size(); ++d) {

@@ -255,7 +255,7 @@ TEST(ParseErrors, Statements) {
   expect_stmt_error("a[0] $+ 1.0", "expected '=', found '+'");
   expect_stmt_error("let x $= 1", "expected '@', found '='");
   expect_stmt_error("for i@2 in $backwards(0:4) {}",
-                    "expected serial, unrolled, pipelined or parallel, found 'backwards'");
+                    "expected serial, unrolled, vectorized, pipelined or parallel, found 'backwards'");
   expect_stmt_error("for i@2 in serial($bx:4) {}", "begin:end needs constants");
   expect_stmt_error("if n < i32(4) $break", "expected '{', found 'break'");
 }

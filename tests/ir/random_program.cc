@@ -164,7 +164,7 @@ Stmt RandomProgram::op() {
 }
 
 Stmt RandomProgram::loop(int depth) {
-  ForStmt out{.kind = LoopKind(below(4)), .dims = {}, .attrs = attrs(), .body = {}};
+  ForStmt out{.kind = LoopKind(below(5)), .dims = {}, .attrs = attrs(), .body = {}};
   for (int64_t i = 1 + below(3); i > 0; --i) {
     const Expr begin = chance(60) ? int_imm(0) : expr(kIndex, 1);
     out.dims.push_back({.var = define(chance(90) ? kIndex : dtype()),
@@ -218,6 +218,7 @@ Kernel RandomProgram::kernel() {
     out.block_vars.push_back(define(kIndex));
   }
   out.threads = int(below(300)) - 20;
+  for (int64_t i = chance(70) ? 0 : 1 + below(3); i > 0; --i) out.thread_extents.push_back(int(below(40)) - 3);
   for (int64_t i = below(5); i > 0; --i) out.tiles.push_back(tile());
   kernel_ = &out;
   out.body = block(3);

@@ -1,4 +1,4 @@
-// Loops, branches, variables, scalars, workspaces, rasters and extents known at launch.
+// Loops, branches, variables, scalars, rasters and extents known at launch.
 #include "ops/numbers.h"
 #include "ops/op_table.h"
 
@@ -72,6 +72,78 @@ void add_loops(std::vector<Row>& rows) {
                              for (auto i : T::unroll(1, 8, 3)) put(i * 2);
                            },
                            {2, 8, 14}));
+  rows.push_back(trace_row("unroll with options",
+                           [](const Put& put) {
+                             for (auto i : T::unroll(7, {.factor = 3})) put(i);
+                             for (auto i : T::unroll(9, 0, -4, {.explicit_ = true})) put(i);
+                             for (auto i : T::unroll(0, {.factor = 100000})) put(i);
+                           },
+                           {0, 1, 2, 3, 4, 5, 6, 9, 5, 1}));
+  rows.push_back(trace_row("vectorized is serial",
+                           [](const Put& put) {
+                             auto sum = T::alloc_var(T::i32, 1);
+                             for (auto i : T::vectorized(5)) {
+                               sum = sum * 2 + i;
+                               put(sum);
+                             }
+                             for (auto i : T::vectorized(3, 6)) {
+                               T::if_(i == 4, [] { T::loop_continue(); });
+                               put(i);
+                             }
+                             for (auto i : T::vectorized(4, 2)) put(i);
+                           },
+                           {2, 5, 12, 27, 58, 3, 5}));
+  rows.push_back(trace_row("grid",
+                           [](const Put& put) {
+                             for (auto [i, j, k] : T::grid(2, 1, 3)) put(i * 100 + j * 10 + k);
+                             for (auto [i, j] : T::grid(3, 0)) put(i + j);
+                             for (auto i : T::grid(2)) put(70 + i);
+                           },
+                           {0, 1, 2, 100, 101, 102, 70, 71}));
+  rows.push_back(trace_row("break in a grid leaves the innermost loop",
+                           [](const Put& put) {
+                             for (auto [i, j] : T::grid(3, 4)) {
+                               T::if_(j == i, [] { T::loop_break(); });
+                               T::if_(j == 1, [] { T::loop_continue(); });
+                               put(i * 10 + j);
+                             }
+                           },
+                           {10, 20}));
+  rows.push_back(trace_row(
+      "Pipelined by hand",
+      [](const Put& put) {
+        auto x = T::alloc_var(T::i32, 0);
+        for (auto k : T::Pipelined(
+                 3,
+                 {.num_stages = 2, .order = {2, 0, 1}, .stage = {1, 0, 1}, .sync = {{0, 2}}, .group = {{0}, {1, 2}}})) {
+          x = x * 2 + k;
+          put(x);
+        }
+      },
+      {0, 1, 4}));
+  rows.push_back(trace_row("break and continue in Pipelined and unroll",
+                           [](const Put& put) {
+                             for (auto i : T::Pipelined(9, {.num_stages = 3})) {
+                               T::if_(i == 1, [] { T::loop_continue(); });
+                               T::if_(i == 4, [] { T::loop_break(); });
+                               put(i);
+                             }
+                             for (auto i : T::unroll(9, {.factor = 4})) {
+                               T::if_(i == 1, [] { T::loop_continue(); });
+                               T::if_(i == 6, [] { T::loop_break(); });
+                               put(i);
+                             }
+                           },
+                           {0, 2, 3, 0, 2, 3, 4, 5}));
+  rows.push_back(trace_row("steps",
+                           [](const Put& put) {
+                             for (auto i : T::serial(5, -6, -int64_t(1) << 31)) put(i);
+                             for (auto i : T::serial(-7, 8, int64_t(1) << 31)) put(i);
+                             for (auto i : T::serial(-4, 5, 3)) {
+                               for (auto j : T::serial(i, -i, -2)) put(i * 10 + j);
+                             }
+                           },
+                           {5, -7, 20 + 2, 20 + 0}));
   rows.push_back(trace_row("Pipelined start stop",
                            [](const Put& put) {
                              for (auto i : T::Pipelined(2, 5, {.num_stages = 2})) put(i);
@@ -275,41 +347,6 @@ void add_values(std::vector<Row>& rows) {
       }));
 }
 
-Row workspace_row() {
-  HostArray A(T::f32, {40, 9}), out(T::f32, {9});
-  for (int64_t i = 0; i < A.size(); ++i) A.set(i, static_cast<Real>(i % 31 - 11));
-  Row row = tensor_row("workspace between kernels", {A, out}, {}, [](const Args& before, std::vector<Expected>& after) {
-    for (int64_t j = 0; j < 9; ++j) {
-      Real sum = 0;
-      for (int64_t i = 0; i < 40; ++i) sum += array(before, 0).at({i, j});
-      after[1].set(j, sum);
-    }
-  });
-  row.declare = [=](const std::string& prefix) -> Kernels {
-    const Tiles t = {declare_tensor(prefix + "A", A), declare_tensor(prefix + "out", out),
-                     T::alloc_global({4, 9}, T::f32)};
-    return [t] {
-      {
-        auto [b] = T::Kernel({4});
-        auto part = T::alloc_fragment({10, 9}, T::f32);
-        auto sum = T::alloc_fragment({9}, T::f32);
-        T::copy(t[0](b * 10, 0), part);
-        T::reduce_sum(part, sum, {.dim = 0});
-        T::copy(sum, t[2](b, 0));
-      }
-      {
-        auto blocks = T::Kernel({1});
-        auto part = T::alloc_fragment({4, 9}, T::f32);
-        auto sum = T::alloc_fragment({9}, T::f32);
-        T::copy(t[2], part);
-        T::reduce_sum(part, sum, {.dim = 0});
-        T::copy(sum, t[1]);
-      }
-    };
-  };
-  return row;
-}
-
 constexpr DType kScalarTypes[] = {T::i32, T::i64, T::u8, T::i16, T::f32, T::f64, T::f16};
 
 Row scalars_row() {
@@ -484,7 +521,6 @@ std::vector<Row> control_rows() {
   for (const int num_stages : {0, 1, 2, 3, 4}) {
     for (const int64_t steps : {0, 1, 2, 5}) rows.push_back(stages_row(num_stages, steps));
   }
-  rows.push_back(workspace_row());
   rows.push_back(scalars_row());
   return rows;
 }

@@ -61,6 +61,7 @@ std::vector<Row> math_rows();
 std::vector<Row> integer_rows();
 std::vector<Row> raster_rows();
 std::vector<Row> control_rows();
+std::vector<Row> block_rows();
 std::vector<Row> dynamic_rows();
 
 // Runs rows, `rows_per_program` in one program, and fails the current test with one line for each that is wrong.

@@ -15,6 +15,7 @@ TEST(OpTable, Math) { check_rows(math_rows(), 2); }
 TEST(OpTable, IntegerArithmetic) { check_rows(integer_rows(), 4); }
 TEST(OpTable, Raster) { check_rows(raster_rows(), 10); }
 TEST(OpTable, Control) { check_rows(control_rows(), 10); }
+TEST(OpTable, Blocks) { check_rows(block_rows(), 20); }
 TEST(OpTable, DynamicExtents) { check_rows(dynamic_rows(), 4); }
 
 }  // namespace

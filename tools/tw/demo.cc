@@ -52,7 +52,7 @@ int run_demo(const DemoOptions& o) {
   say(fmt::format("matmul_relu  C[{}, {}] = relu(A[{}, {}] B[{}, {}])  {}, tiles {}x{}x{}, on {}", o.m, o.n, o.m, o.k,
                   o.k, o.n, o.dtype, o.block_m, o.block_n, o.block_k, kernel.target()));
   say(fmt::format("  ready in    {:.0f} ms", compile_ms));
-  say(fmt::format("  source      {}", kernel.source_path()));
+  say(fmt::format("  source      {}", kernel.source_path(true)));
 
   Matrix a = random_matrix(o.m, o.k, dtype, 1), b = random_matrix(o.k, o.n, dtype, 2), c(o.m, o.n, dtype);
   std::fill(c.bytes.begin(), c.bytes.end(), 0xff);  // NaN: an element that is not written shows
@@ -79,7 +79,7 @@ int run_demo(const DemoOptions& o) {
                                         {"error_bound", 1},
                                         {"ms", profile.median_ms},
                                         {"gflops", gflops},
-                                        {"source", kernel.source_path()}};
+                                        {"source", kernel.source_path(true)}};
     fmt::print("{}\n", out.dump());
   }
   return right ? 0 : 1;

@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace tilewright::interp {
 
@@ -54,11 +55,15 @@ Value constant_of(const ir::Tile& tile) {
 // A value of the side that the interpreter does not take, where it has one.
 template <class M, class Compiled, class Value>
 Value blend(Machine<M>& m, const Compiled& other, const Value& taken) {
+  const bool outer = std::exchange(m.watching, false);
+  Value out = without_bound<M>(taken);
   try {
-    return either_of(taken, other->run(m));
+    out = either_of(taken, other->run(m));
   } catch (const Error&) {
-    return without_bound<M>(taken);
+    // Without a value there is no bound.
   }
+  m.watching = outer;
+  return out;
 }
 
 }  // namespace
@@ -101,6 +106,7 @@ std::unique_ptr<const Node<M, Value>> ExprCompiler<M>::load_node(const Expr& e) 
     if (!(storage.states[size_t(at)] & kInitialised)) [[unlikely]] {
       throw_uninitialised(place.site, place.values(m), storage, m.block);
     }
+    m.watch(place.site, storage, size_t(at), Touching::read);
     if (m.trace) [[unlikely]]
       m.trace->see(place.site, storage, size_t(at), false);
     const Value value = loaded<M, Value>(storage, size_t(at));

@@ -38,19 +38,21 @@ class KernelRun {
       m_.vars[id] = {M::float_imm(bound.scalars[id]->f), M::int_imm(bound.scalars[id]->i)};
     }
     for (size_t id = 0; id < kernel.tiles.size(); ++id) add_tile(kernel.tiles[id], id, tensors);
-    for (const ir::Expr& e : kernel.grid) grid_.push_back(std::max<int64_t>(evaluate(e, bound.scalars), 0));
+    for (const ir::Expr& e : kernel.grid) m_.grid.push_back(std::max<int64_t>(evaluate(e, bound.scalars), 0));
+    if (options.check_block_order) watch(true);
   }
 
   void run() {
-    m_.block.assign(grid_.size(), 0);
-    if (std::find(grid_.begin(), grid_.end(), 0) != grid_.end()) return;
+    m_.block.assign(m_.grid.size(), 0);
+    if (std::find(m_.grid.begin(), m_.grid.end(), 0) != m_.grid.end()) return;
     do {
-      for (size_t d = 0; d < grid_.size(); ++d) {
+      for (size_t d = 0; d < m_.grid.size(); ++d) {
         m_.vars[size_t(kernel_.block_vars[d].var_id())].i = M::int_imm(m_.block[d]);
       }
       for (Storage& storage : on_chip_) storage.forget();
       body_->run(m_);
     } while (next_block());
+    watch(false);
   }
 
  private:
@@ -63,9 +65,19 @@ class KernelRun {
     }
   }
 
+  // Starts or ends watching the tensors that the kernel writes.
+  void watch(bool on) {
+    for (ir::TileId id : tiles_written(kernel_.body)) {
+      if (kernel_.tile(id).on_chip()) continue;
+      Storage& storage = *m_.tiles[size_t(id)];
+      storage.watch.start(on ? storage.cells.size() : 0);
+    }
+  }
+
   bool next_block() {
-    for (size_t d = 0; d < grid_.size(); ++d) {
-      if (++m_.block[d] < grid_[d]) return true;
+    ++m_.block_number;
+    for (size_t d = 0; d < m_.grid.size(); ++d) {
+      if (++m_.block[d] < m_.grid[d]) return true;
       m_.block[d] = 0;
     }
     return false;
@@ -74,7 +86,6 @@ class KernelRun {
   const ir::Kernel& kernel_;
   StepNode<M> body_;
   std::vector<Storage> on_chip_;
-  std::vector<int64_t> grid_;
   Machine<M> m_;
 };
 

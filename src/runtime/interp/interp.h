@@ -2,7 +2,8 @@
 //
 // Everything without meaning is an Error{invalid_kernel}: reading an on-chip or workspace element before it is
 // written, leaving an on-chip tile, a parallel loop whose result depends on the order of its iterations (each is run
-// in two orders), a while loop without end. The arguments are written only when the whole program has run.
+// in two orders), a block that reads or writes an element which another block of the kernel writes, a while loop
+// without end. The arguments are written only when the whole program has run.
 //
 // ## Tracked mode
 // A backend may add in another order than `expand` does, fuse a multiplication with an addition, and take elementary
@@ -45,8 +46,9 @@ namespace tilewright {
 
 struct InterpOptions {
   bool track_error = false;
-  bool check_parallel_order = true;  // run each parallel loop in reverse order too and compare
-  int64_t max_while_iterations = int64_t(1) << 31;
+  bool check_parallel_order = true;            // run each parallel loop in reverse order too and compare
+  bool check_block_order = true;               // refuse elements that one block writes and another one touches
+  int64_t max_while_iterations = 100'000'000;  // of one execution of a loop
 };
 
 // Error of an elementary function that docs/language.md allows a backend, in ulps.

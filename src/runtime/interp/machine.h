@@ -38,6 +38,15 @@ struct Trace {
   void see(const AccessSite& site, Storage& where, size_t index, bool is_write);
 };
 
+// A block of a grid, by number.
+struct BlockNumber {
+  int64_t number;
+  const std::vector<int64_t>& grid;
+};
+
+[[noreturn]] void throw_block_conflict(const AccessSite& site, const Storage& storage, size_t at, Touching how,
+                                       const BlockWatch::Touch& other, const BlockNumber& block);
+
 template <class M>
 struct Machine {
   struct Var {
@@ -47,6 +56,9 @@ struct Machine {
   std::vector<Var> vars;        // by VarId
   std::vector<Storage*> tiles;  // by TileId
   std::vector<int64_t> block;   // coordinates
+  std::vector<int64_t> grid;
+  int64_t block_number = 0;  // the first dimension is the fastest
+  bool watching = true;      // false while code runs that no block need run
   const ir::Kernel* kernel = nullptr;
   InterpOptions options;
   Journal journal;
@@ -56,7 +68,16 @@ struct Machine {
   int undetermined_depth = 0;
   bool undetermined_loop = false;
 
-  void before_write(const AccessSite&, Storage& storage, size_t at, bool journaled) {
+  // Throws where another block of the kernel touches the element in a way that the order of blocks decides about.
+  void watch(const AccessSite& site, Storage& storage, size_t at, Touching how) {
+    if (!storage.watch.watches() || !watching) [[likely]]
+      return;
+    const BlockWatch::Touch* other = storage.watch.touch(at, block_number, site, how);
+    if (other) [[unlikely]]
+      throw_block_conflict(site, storage, at, how, *other, {block_number, grid});
+  }
+  void before_write(const AccessSite& site, Storage& storage, size_t at, bool journaled) {
+    watch(site, storage, at, Touching::write);
     if (journaled && open_journals > 0) [[unlikely]]
       journal.record(storage, at);
   }

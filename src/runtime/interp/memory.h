@@ -1,6 +1,7 @@
 // The interpreter's memory: every tile and tensor as a row-major array of values, with a journal that undoes writes.
 #pragma once
 
+#include "runtime/interp/block_watch.h"
 #include "runtime/interp/mode.h"
 
 #include <cstddef>
@@ -24,6 +25,7 @@ struct Storage {
   std::vector<Cell> cells;
   std::vector<uint8_t> states;
   std::vector<Bound> bounds;
+  BlockWatch watch;  // of a tensor that the running kernel writes
 
   void resize(bool floats, std::vector<int64_t> extents, bool tracked);
   void forget();  // all elements uninitialised

@@ -38,6 +38,36 @@ std::string element_text(const AccessSite& site, const Storage& storage, size_t 
   return site.tile->name + coordinates_text(coordinates);
 }
 
+namespace {
+
+std::vector<int64_t> block_coordinates(const BlockNumber& block) {
+  std::vector<int64_t> out;
+  int64_t rest = block.number;
+  for (int64_t extent : block.grid) {
+    out.push_back(rest % extent);
+    rest /= extent;
+  }
+  return out;
+}
+
+const char* verb(uint8_t how) {
+  if (how & uint8_t(Touching::write)) return "writes";
+  return how & uint8_t(Touching::atomic) ? "updates" : "reads";
+}
+
+}  // namespace
+
+void throw_block_conflict(const AccessSite& site, const Storage& storage, size_t at, Touching how,
+                          const BlockWatch::Touch& other, const BlockNumber& block) {
+  const std::string here = block_text(block_coordinates(block));
+  const std::string there = block_text(block_coordinates({other.block, block.grid}));
+  Error error = invalid_kernel(site.loc, "{} {} {}, which {} {}: blocks run in any order", here, verb(uint8_t(how)),
+                               element_text(site, storage, at), there, verb(other.how));
+  std::move(error).note(fmt::format("{} {} it at {}", there, verb(other.how), other.site->loc.to_string()));
+  throw with_declaration(std::move(error), site, storage)
+      .hint("give each block elements of its own, or pass them on to a second kernel");
+}
+
 std::string value_text(const Snapshot& snapshot) {
   if (!(snapshot.state & kInitialised)) return "nothing";
   return snapshot.storage->holds_floats ? fmt::format("{}", snapshot.cell.f) : fmt::format("{}", snapshot.cell.i);

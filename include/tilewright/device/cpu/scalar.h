@@ -122,6 +122,8 @@ TW_INLINE float to_bf16(u64 x) {
 struct Failure {
   i64 site;
   i64 at[7];
+  const unsigned* interrupts;  // grows when launches are to stop
+  unsigned interrupts_before;  // its value when this launch began
 };
 template <class... I>
 __attribute__((noinline, cold)) void fail(Failure* failure, i64 site, I... at) {
@@ -135,6 +137,18 @@ template <class T, class... I>
 TW_INLINE T failed(Failure* failure, i64 site, I... at) {
   fail(failure, site, at...);
   return T(0);
+}
+
+// Whether a while loop must be left, with everything around it: another block failed, or the launch was interrupted.
+__attribute__((noinline, cold)) inline bool must_stop(Failure* failure, i64 site) {
+  if (__atomic_load_n(&failure->site, __ATOMIC_RELAXED) != 0) return true;
+  if (__atomic_load_n(failure->interrupts, __ATOMIC_RELAXED) == failure->interrupts_before) return false;
+  fail(failure, site);
+  return true;
+}
+// The same, asked on every 1024th turn, so that a loop which ends pays one counter in a register.
+TW_INLINE bool stops(unsigned turn, Failure* failure, i64 site) {
+  return (turn & 1023) == 0 && must_stop(failure, site);
 }
 
 }  // namespace tilewright::device::cpu
