@@ -76,7 +76,12 @@ class Launch {
  public:
   struct Impl;
   explicit Launch(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+  // Runs on the CPU to the end; on a GPU adds the work to the default stream and returns.
   void operator()() const;
+  // Waits for the work on a GPU; throws Error{invalid_kernel} for an access outside a tile.
+  void wait() const;
+  // Runs repeatedly and says how long one launch takes, on a GPU measured there, with a cold L2 cache.
+  Profile profile(const ProfileOptions& options = {}) const;
   // What the arguments cost or leave out: a grid without blocks ("empty_grid").
   const std::vector<Remark>& remarks() const;
 

@@ -26,5 +26,7 @@ struct Profile {
 
 // Times any function the same way.
 Profile profile(const std::function<void()>& function, const ProfileOptions& options = {});
+// The same for a function that runs something and says how many milliseconds that took.
+Profile profile_timed(const std::function<double()>& time_ms, const ProfileOptions& options = {});
 
 }  // namespace tilewright

@@ -4,7 +4,9 @@
 #include <tilewright/dtype.h>
 #include <tilewright/error.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <variant>
 #include <vector>
@@ -30,5 +32,23 @@ void interrupt_launches() noexcept;
 
 // One launch argument: a tensor, or the value of a scalar parameter.
 using Argument = std::variant<TensorView, int64_t, double>;
+
+// Memory of a GPU, for tensors of kernels that run there. Copies share it.
+class DeviceMemory {
+ public:
+  // Throws Error{toolchain} without a driver or a device, or when there is too little memory.
+  explicit DeviceMemory(size_t num_bytes, int device_index = 0);
+  // Aligned to 256 bytes; null for no bytes. Not to be read by the host.
+  void* data() const;
+  size_t num_bytes() const;
+  // All bytes at once; return when they are copied.
+  void upload(const void* from) const;
+  void download(void* to) const;
+  void fill(uint8_t value) const;
+
+ private:
+  struct Impl;
+  std::shared_ptr<Impl> impl_;
+};
 
 }  // namespace tilewright

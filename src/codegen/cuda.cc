@@ -89,7 +89,8 @@ void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
     return out_.line(fmt::format("tw::cp_async_wait<{}>();", ir::int_attr(op.attrs, "pending", 0)), loc);
   }
   if (op.def == &passes::cp_async_op()) {
-    return out_.line(fmt::format("tw::cp_async16({}, {}, {});", address(0), address(1), exprs_.text(op.scalars[0])), loc);
+    return out_.line(fmt::format("tw::cp_async16({}, {}, {});", address(0), address(1), exprs_.text(op.scalars[0])),
+                     loc);
   }
   if (op.def == &passes::ldmatrix_op()) {
     return out_.line(fmt::format("tw::ldmatrix_x{}{}({}, {});", ir::int_attr(op.attrs, "num", 0),

@@ -1,9 +1,10 @@
 #include <tilewright/compile.h>
 
 #include "driver/compiled_kernel.h"
+#include "driver/cpu_executable.h"
+#include "driver/cuda_executable.h"
 #include "driver/session.h"
 #include "ir/verify.h"
-#include "passes/passes.h"
 #include "runtime/interp/interp.h"
 #include "support/error.h"
 
@@ -13,10 +14,10 @@ namespace tilewright {
 
 namespace {
 
-constexpr const char* kTargets = "auto, cpu, cpu:x86-64, cpu:avx2, cpu:avx512 or cpu:generic";
+constexpr const char* kTargets = "auto, cpu, cpu:x86-64, cpu:avx2, cpu:avx512, cpu:generic, cuda or cuda:sm_NN";
 
 CpuLevel cpu_level(const std::string& target, const CpuFeatures& features) {
-  if (target == "cpu" || target == "auto") return features.level;
+  if (target == "cpu") return features.level;
   const std::string name = target.substr(std::string("cpu:").size());
   const std::optional<CpuLevel> level = cpu_level_from_string(name);
   if (!level) {
@@ -30,52 +31,54 @@ CpuLevel cpu_level(const std::string& target, const CpuFeatures& features) {
   return *level;
 }
 
-// Splits "auto", "cpu..." from the targets that are named but not built.
-CpuTarget choose_target(const std::string& requested, const CpuFeatures& features) {
-  if (requested == "auto" || requested == "cpu" || requested.starts_with("cpu:")) {
-    return {.level = cpu_level(requested, features)};
-  }
-  for (const char* family : {"cuda", "sim:", "hip", "webgpu"}) {
-    if (requested.starts_with(family)) {
-      throw unsupported({}, "target '{}' is not built yet; targets are {}", requested, kTargets);
-    }
+// Targets that are named but not built.
+void refuse_unbuilt(const std::string& requested) {
+  for (const char* family : {"sim:", "hip", "webgpu"}) {
+    if (!requested.starts_with(family)) continue;
+    throw unsupported({}, "target '{}' is not built yet; targets are {}", requested, kTargets);
   }
   throw invalid_argument("there is no target '{}'", requested).hint(fmt::format("targets are {}", kTargets));
 }
 
-}  // namespace
+// "cuda" takes the architecture of the GPU that is present.
+CudaTarget choose_cuda(const std::string& requested, Session& session) {
+  const bool named = requested.starts_with("cuda:");
+  const std::string arch = named ? requested.substr(5) : session.gpu()->properties().arch();
+  const std::optional<CudaTarget> target = cuda_target_from_arch(arch);
+  if (target) return *target;
+  throw invalid_argument("'{}' is no architecture of an NVIDIA GPU", arch)
+      .hint("for instance cuda:sm_80 or cuda:sm_90a");
+}
 
-CompiledKernel compile(const Program& program, const CompileOptions& options) {
-  Session& session = Session::get();
-  const std::string requested = options.target == "auto" ? session.options().target : options.target;
-  const CpuTarget target = choose_target(requested, session.cpu());
-  auto impl = std::make_shared<CompiledKernel::Impl>();
-  impl->program = program.ir();
-  ir::verify(impl->program);
-  impl->target = target.name();
+void check_options(const CompileOptions& options) {
   if (options.optimize < 0 || options.optimize > 3) {
     throw invalid_argument("optimize is {}", options.optimize).hint("0 to 3");
   }
   if (options.num_threads < 0 || options.num_threads > 1024) {
     throw invalid_argument("num_threads is {}", options.num_threads).hint("0 to 1024; 0 takes every usable core");
   }
-  impl->num_threads = options.num_threads > 0 ? options.num_threads : session.num_threads();
-  const ir::Program lowered = passes::cpu_pipeline(impl->program, target, impl->remarks);
-  impl->module = codegen::emit_cpu(lowered, target);
-  impl->lowered_tiles = describe_tiles(lowered);
+}
 
-  const codegen::StandaloneSource standalone =
-      codegen::inline_device_headers(impl->module.source, impl->module.source_map);
-  CpuFeatures features = session.cpu();
-  if (target.level != features.level) features = {.level = target.level};
-  const HostCompiler& compiler = session.compiler();
-  HostSource source{
-      .text = standalone.text, .flags = compile_flags(features, compiler.kind()), .source_map = &standalone.source_map};
-  source.flags.push_back("-fwrapv");  // integers wrap, as the language says
-  if (options.optimize != 3) source.flags.push_back(fmt::format("-O{}", options.optimize));
-  impl->loaded = compile_and_load(source, compiler, session.cache(), {.keep_dir = session.options().keep_dir});
-  for (const codegen::CpuEntry& entry : impl->module.entries) {
-    impl->entries.push_back(impl->loaded->function<CpuEntryFunction>(entry.symbol));
+}  // namespace
+
+CompiledKernel compile(const Program& program, const CompileOptions& options) {
+  Session& session = Session::get();
+  std::string requested = options.target == "auto" ? session.options().target : options.target;
+  check_options(options);
+  auto impl = std::make_shared<CompiledKernel::Impl>();
+  impl->program = program.ir();
+  ir::verify(impl->program);
+  if (requested == "auto") requested = session.has_gpu() ? "cuda" : "cpu";
+  if (requested == "cuda" || requested.starts_with("cuda:")) {
+    const CudaTarget target = choose_cuda(requested, session);
+    impl->target = target.name();
+    impl->executable = make_cuda_executable(impl->program, target, impl->remarks, impl->lowered_tiles);
+  } else if (requested == "cpu" || requested.starts_with("cpu:")) {
+    const CpuTarget target{.level = cpu_level(requested, session.cpu())};
+    impl->target = target.name();
+    impl->executable = make_cpu_executable(impl->program, target, options, impl->remarks, impl->lowered_tiles);
+  } else {
+    refuse_unbuilt(requested);
   }
   for (std::string& text : session.cache().take_remarks()) {
     impl->remarks.push_back({.kind = "cache", .text = std::move(text), .loc = {}});

@@ -1,116 +1,18 @@
 #include "driver/compiled_kernel.h"
 
 #include "driver/session.h"
-#include "runtime/thread_pool.h"
 #include "support/error.h"
 #include "support/hash.h"
 
-#include <unistd.h>
-
-#include <atomic>
+#include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <new>
 
 namespace tilewright {
 
 namespace {
-
-// A plain integer with atomic accesses, as generated code reads it. Lock-free, so that signal handlers may add to it.
-unsigned num_interrupts = 0;
-static_assert(__atomic_always_lock_free(sizeof(num_interrupts), nullptr));
-
-constexpr int64_t kBlocksBetweenChecks = 1 << 16;
-
-unsigned interrupts_now() { return __atomic_load_n(&num_interrupts, __ATOMIC_RELAXED); }
-
-// Scratch memory of one thread, kept between launches.
-class Scratch {
- public:
-  char* reserve(int64_t bytes) {
-    if (bytes > size_) {
-      memory_.reset(static_cast<char*>(::operator new(size_t(bytes), std::align_val_t(kAlignment))));
-      std::fill_n(memory_.get(), size_t(bytes), char(0));  // maps the pages; and no stale NaN from the allocator
-      size_ = bytes;
-    }
-    return memory_.get();
-  }
-
- private:
-  static constexpr size_t kAlignment = 4096;
-  struct Free {
-    void operator()(char* p) const { ::operator delete(p, std::align_val_t(kAlignment)); }
-  };
-  std::unique_ptr<char, Free> memory_;
-  int64_t size_ = 0;
-};
-
-char* thread_scratch(int64_t bytes) {
-  thread_local Scratch scratch;
-  return scratch.reserve(bytes);
-}
-
-[[noreturn]] void throw_interrupted(const std::string& kernel, const Loc& loc, bool in_loop) {
-  throw invalid_kernel(loc, "the launch of {} was interrupted{}", kernel, in_loop ? " in this while loop" : "")
-      .hint(
-          "outputs are undefined now; a while loop that does not end has a condition that stays true: "
-          "tilewright::interpret limits the number of turns");
-}
-
-[[noreturn]] void throw_failure(const codegen::CheckSite& site, const CpuFailure& failure) {
-  const auto rank = size_t(std::count(site.shape.begin(), site.shape.end(), ',')) + 1;
-  std::string at;
-  for (size_t d = 0; d < std::min<size_t>(rank, 7); ++d) at += fmt::format("{}{}", d ? ", " : "", failure.at[d]);
-  throw invalid_kernel(site.loc, "{}[{}] is {} outside its shape {}", site.tile, at, site.is_store ? "written" : "read",
-                       site.shape)
-      .note(fmt::format("{}  {}", site.tile, site.shape), site.declared)
-      .hint("guard the access with T::if_ or T::if_then_else, or make the tile larger");
-}
-
-// `interrupts_before`: their number when the launch began.
-void run_kernel(const Launch::Impl& launch, size_t index, unsigned interrupts_before) {
-  const CompiledKernel::Impl& kernel = *launch.kernel;
-  const int64_t blocks = launch.num_blocks[index];
-  const int64_t scratch_bytes = kernel.module.entries[index].scratch_bytes;
-  CpuEntryFunction* entry = kernel.entries[index];
-  CpuFailure failure{.interrupts = &num_interrupts, .interrupts_before = interrupts_before};
-  const auto interrupted = [&] { return interrupts_now() != failure.interrupts_before; };
-  std::atomic<bool> skipped = false;
-  const auto run = [&](int64_t first, int64_t last) {
-    // In parts, so that an interrupt is seen soon however small the blocks are.
-    for (int64_t begin = first; begin < last; begin += std::min(kBlocksBetweenChecks, last - begin)) {
-      if (interrupted()) {
-        skipped = true;
-        return;
-      }
-      entry(launch.tensors.data(), launch.scalars.data(), begin, begin + std::min(kBlocksBetweenChecks, last - begin),
-            thread_scratch(scratch_bytes), &failure);
-    }
-  };
-  if (blocks == 1) {
-    run(0, 1);
-  } else if (blocks > 1) {
-    // Small blocks go in groups, so that handing them out costs little; eight groups a thread still balance.
-    const int64_t group = std::max<int64_t>(1, blocks / (int64_t(kernel.num_threads) * 8));
-    const int64_t groups = (blocks + group - 1) / group;
-    default_thread_pool(kernel.num_threads).parallel_for(groups, [&](int64_t task, int) {
-      run(task * group, std::min(blocks, (task + 1) * group));
-    });
-  }
-  const ir::Kernel& text = kernel.program.kernels[index];
-  if (failure.site != 0) {
-    const codegen::CheckSite& site = kernel.module.sites[size_t(failure.site - 1)];
-    if (site.is_loop) throw_interrupted(text.name, site.loc, true);
-    throw_failure(site, failure);
-  }
-  if (skipped) throw_interrupted(text.name, text.loc, false);
-}
-
-// A scalar as generated code takes it: the integer, or the bits of the double.
-int64_t raw_value(DType dtype, const ScalarValue& value) {
-  return is_float(dtype) ? std::bit_cast<int64_t>(value.f) : value.i;
-}
 
 // Blocks of the grid; none where an extent is 0 or less.
 int64_t count_blocks(const ir::Kernel& kernel, const ScalarValues& scalars) {
@@ -136,28 +38,14 @@ std::vector<int64_t> grid_extents(const ir::Kernel& kernel, const ScalarValues& 
 
 // A grid without blocks is no error, but what a launch leaves out is said.
 void note_empty_grid(const CompiledKernel::Impl& impl, size_t index, Launch::Impl& launch) {
-  if (launch.num_blocks[index] > 0) return;
   const ir::Kernel& kernel = impl.program.kernels[index];
   launch.remarks.push_back({.kind = "empty_grid",
                             .text = fmt::format("no block of {} runs: its grid is {}", kernel.name,
                                                 fmt::join(grid_extents(kernel, launch.bound.scalars), " x ")),
                             .loc = kernel.loc});
   const std::lock_guard lock(impl.mutex);
-  impl.empty_launches.resize(impl.entries.size());
+  impl.empty_launches.resize(impl.program.kernels.size());
   ++impl.empty_launches[index];
-}
-
-// Refuses what would not fit memory, before the first thread touches it.
-void check_scratch(const CompiledKernel::Impl& impl, size_t index, int64_t blocks) {
-  const int64_t bytes = impl.module.entries[index].scratch_bytes;
-  const int64_t threads = std::min<int64_t>(impl.num_threads, blocks);
-  const int64_t memory = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
-  if (threads == 0 || bytes <= memory / threads) return;
-  const ir::Kernel& kernel = impl.program.kernels[index];
-  throw invalid_kernel(kernel.loc,
-                       "the on-chip tiles of {} need {} bytes for each of {} threads, but this machine has {}",
-                       kernel.name, bytes, threads, memory)
-      .hint("make the tiles smaller; a cache of this machine holds about a megabyte");
 }
 
 // In a folder of its own, which goes with `file` unless it is to stay.
@@ -169,14 +57,17 @@ void write_temporary(const CompiledKernel::Impl& impl, SourceFile& file) {
     throw toolchain_error("no folder can be made in {}", temp.string()).hint("set TMPDIR to a folder you may write");
   }
   file.temporary_folder = folder;
-  file.path = (fs::path(folder) / (impl.program.name + ".cc")).string();
-  std::ofstream(file.path) << impl.module.annotated;
+  file.path = (fs::path(folder) / (impl.program.name + std::string(impl.executable->source_suffix()))).string();
+  std::ofstream(file.path) << impl.executable->source();
 }
 
 void write_source(const CompiledKernel::Impl& impl, SourceFile& file) {
-  const std::string& text = impl.module.annotated;
+  const std::string& text = impl.executable->source();
   const std::string key = KeyBuilder().add(impl.program.name).add(text).hex();
-  file.path = Session::get().cache().keep_text(key, impl.program.name + ".cc", text).string();
+  file.path = Session::get()
+                  .cache()
+                  .keep_text(key, impl.program.name + std::string(impl.executable->source_suffix()), text)
+                  .string();
   if (file.path.empty()) write_temporary(impl, file);
 }
 
@@ -187,7 +78,19 @@ SourceFile::~SourceFile() {
   if (!temporary_folder.empty()) std::filesystem::remove_all(temporary_folder, ignored);
 }
 
-void interrupt_launches() noexcept { __atomic_fetch_add(&num_interrupts, 1, __ATOMIC_RELAXED); }
+int64_t raw_value(DType dtype, const ScalarValue& value) {
+  return is_float(dtype) ? std::bit_cast<int64_t>(value.f) : value.i;
+}
+
+void throw_failed_check(const std::string& tile, const std::string& shape, bool is_store, const Loc& loc,
+                        const Loc& declared, const long long* at) {
+  const auto rank = size_t(std::count(shape.begin(), shape.end(), ',')) + 1;
+  std::string index;
+  for (size_t d = 0; d < std::min<size_t>(rank, 7); ++d) index += fmt::format("{}{}", d ? ", " : "", at[d]);
+  throw invalid_kernel(loc, "{}[{}] is {} outside its shape {}", tile, index, is_store ? "written" : "read", shape)
+      .note(fmt::format("{}  {}", tile, shape), declared)
+      .hint("guard the access with T::if_ or T::if_then_else, or make the tile larger");
+}
 
 std::string describe_tiles(const ir::Program& lowered) {
   std::string out;
@@ -201,7 +104,7 @@ std::string describe_tiles(const ir::Program& lowered) {
 }
 
 const std::string& CompiledKernel::target() const { return impl_->target; }
-const std::string& CompiledKernel::get_kernel_source() const { return impl_->module.annotated; }
+const std::string& CompiledKernel::get_kernel_source() const { return impl_->executable->source(); }
 const std::vector<Remark>& CompiledKernel::remarks() const { return impl_->remarks; }
 
 std::string CompiledKernel::source_path(bool keep) const {
@@ -214,16 +117,12 @@ std::string CompiledKernel::source_path(bool keep) const {
 
 std::string CompiledKernel::report() const {
   std::string out = fmt::format("{} on {}\n", impl_->program.name, impl_->target);
-  for (size_t k = 0; k < impl_->module.entries.size(); ++k) {
-    const codegen::CpuEntry& entry = impl_->module.entries[k];
-    out += fmt::format("kernel {}: {} bytes of scratch a thread, {} run-time checks\n", entry.symbol,
-                       entry.scratch_bytes, impl_->module.sites.size());
-  }
+  for (size_t k = 0; k < impl_->program.kernels.size(); ++k) out += impl_->executable->describe(k) + "\n";
   {
     const std::lock_guard lock(impl_->mutex);
     for (size_t k = 0; k < impl_->empty_launches.size(); ++k) {
       if (impl_->empty_launches[k] == 0) continue;
-      out += fmt::format("kernel {}: {} launches had a grid without blocks\n", impl_->module.entries[k].symbol,
+      out += fmt::format("kernel {}: {} launches had a grid without blocks\n", impl_->program.kernels[k].name,
                          impl_->empty_launches[k]);
     }
   }
@@ -239,31 +138,34 @@ std::string CompiledKernel::report() const {
 Launch CompiledKernel::bind_arguments(std::vector<Argument> arguments) const {
   auto launch = std::make_shared<Launch::Impl>();
   launch->kernel = impl_;
-  launch->bound = tilewright::bind_arguments(impl_->program, arguments);
-  for (const BoundTensor& tensor : launch->bound.tensors) launch->tensors.push_back(tensor.data);
-  for (const ir::Scalar& scalar : impl_->program.scalars) {
-    launch->scalars.push_back(raw_value(scalar.var.dtype(), *launch->bound.scalars[size_t(scalar.var.var_id())]));
+  launch->bound = tilewright::bind_arguments(impl_->program, arguments, impl_->executable->bind_options());
+  std::vector<int64_t> num_blocks;
+  for (size_t k = 0; k < impl_->program.kernels.size(); ++k) {
+    num_blocks.push_back(count_blocks(impl_->program.kernels[k], launch->bound.scalars));
+    if (num_blocks.back() == 0) note_empty_grid(*impl_, k, *launch);
   }
-  for (size_t k = 0; k < impl_->entries.size(); ++k) {
-    launch->num_blocks.push_back(count_blocks(impl_->program.kernels[k], launch->bound.scalars));
-    check_scratch(*impl_, k, launch->num_blocks.back());
-    note_empty_grid(*impl_, k, *launch);
-  }
+  launch->launch = impl_->executable->bind(launch->bound, std::move(num_blocks), launch->remarks);
   return Launch(std::move(launch));
 }
 
-void CompiledKernel::run(std::vector<Argument> arguments) const { bind_arguments(std::move(arguments))(); }
+void CompiledKernel::run(std::vector<Argument> arguments) const {
+  const Launch launch = bind_arguments(std::move(arguments));
+  launch();
+  launch.wait();
+}
 
 Profile CompiledKernel::profile(std::vector<Argument> arguments, const ProfileOptions& options) const {
   const Launch launch = bind_arguments(std::move(arguments));
-  return tilewright::profile([&] { launch(); }, options);
+  return launch.profile(options);
 }
 
 const std::vector<Remark>& Launch::remarks() const { return impl_->remarks; }
 
-void Launch::operator()() const {
-  const unsigned interrupts_before = interrupts_now();
-  for (size_t k = 0; k < impl_->num_blocks.size(); ++k) run_kernel(*impl_, k, interrupts_before);
+void Launch::operator()() const { impl_->launch->launch(); }
+void Launch::wait() const { impl_->launch->wait(); }
+
+Profile Launch::profile(const ProfileOptions& options) const {
+  return profile_timed([&] { return impl_->launch->time_ms(); }, options);
 }
 
 }  // namespace tilewright

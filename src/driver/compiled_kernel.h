@@ -3,9 +3,7 @@
 
 #include <tilewright/compile.h>
 
-#include "codegen/cpu.h"
-#include "runtime/bind.h"
-#include "runtime/host_compiler.h"
+#include "driver/executable.h"
 
 #include <memory>
 #include <mutex>
@@ -13,18 +11,6 @@
 #include <vector>
 
 namespace tilewright {
-
-// Mirrors tilewright::device::cpu::Failure, which generated code fills.
-struct CpuFailure {
-  long long site = 0;
-  long long at[7] = {};
-  const unsigned* interrupts = nullptr;
-  unsigned interrupts_before = 0;
-};
-
-// codegen/cpu.h describes the arguments.
-using CpuEntryFunction = void(void* const* tensors, const long long* scalars, long long first, long long last,
-                              char* scratch, CpuFailure* failure);
 
 // A copy of the generated source on disk.
 struct SourceFile {
@@ -40,10 +26,7 @@ struct SourceFile {
 struct CompiledKernel::Impl {
   ir::Program program;
   std::string target;
-  int num_threads = 1;
-  codegen::CpuModule module;
-  std::shared_ptr<LoadedModule> loaded;
-  std::vector<CpuEntryFunction*> entries;
+  std::shared_ptr<Executable> executable;
   std::vector<Remark> remarks;
   std::string lowered_tiles;
   mutable std::mutex mutex;
@@ -54,13 +37,8 @@ struct CompiledKernel::Impl {
 struct Launch::Impl {
   std::shared_ptr<const CompiledKernel::Impl> kernel;
   BoundArguments bound;
-  std::vector<void*> tensors;
-  std::vector<long long> scalars;
-  std::vector<int64_t> num_blocks;  // of each kernel
+  std::unique_ptr<BoundLaunch> launch;
   std::vector<Remark> remarks;
 };
-
-// Name, space, dtype and leading dimensions of each on-chip tile, for the report.
-std::string describe_tiles(const ir::Program& lowered);
 
 }  // namespace tilewright

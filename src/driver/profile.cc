@@ -28,13 +28,20 @@ double Profile::quantile_ms(double q) const {
 }
 
 Profile profile(const std::function<void()>& function, const ProfileOptions& options) {
-  for (int i = 0; i < options.warmup; ++i) function();
+  const auto time_ms = [&] {
+    const Clock::time_point start = Clock::now();
+    function();
+    return milliseconds_since(start);
+  };
+  return profile_timed(time_ms, options);
+}
+
+Profile profile_timed(const std::function<double()>& time_ms, const ProfileOptions& options) {
+  for (int i = 0; i < options.warmup; ++i) time_ms();
   Profile result;
   const Clock::time_point begin = Clock::now();
   while (true) {
-    const Clock::time_point start = Clock::now();
-    function();
-    result.samples_ms.push_back(milliseconds_since(start));
+    result.samples_ms.push_back(time_ms());
     const double seconds = milliseconds_since(begin) / 1000;
     const bool enough = int(result.samples_ms.size()) >= options.min_repeats && seconds >= options.min_seconds;
     if (enough || seconds >= options.max_seconds) break;

@@ -24,6 +24,33 @@ const HostCompiler& Session::compiler() {
   return *compiler_;
 }
 
+const cuda::Nvrtc& Session::nvrtc() {
+  const std::lock_guard lock(mutex_);
+  if (!nvrtc_) nvrtc_ = std::make_unique<cuda::Nvrtc>(cuda::Nvrtc::open(cuda::library_options(options_)));
+  return *nvrtc_;
+}
+
+std::shared_ptr<const cuda::Device> Session::gpu(int index) {
+  const std::lock_guard lock(mutex_);
+  if (!driver_) driver_ = cuda::Driver::load(cuda::library_options(options_));
+  std::shared_ptr<const cuda::Device>& device = gpus_[index];
+  if (!device) device = cuda::Device::open(driver_, index);
+  return device;
+}
+
+bool Session::has_gpu() {
+  if (!has_gpu_) {
+    try {
+      nvrtc();
+      gpu();
+      has_gpu_ = true;
+    } catch (const Error&) {
+      has_gpu_ = false;
+    }
+  }
+  return *has_gpu_;
+}
+
 int Session::num_threads() const { return options_.num_threads > 0 ? options_.num_threads : cpu_.num_cores; }
 
 }  // namespace tilewright

@@ -4,11 +4,15 @@
 
 #include "runtime/cache.h"
 #include "runtime/cpu_features.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/host_compiler.h"
 #include "support/options.h"
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 namespace tilewright {
 
@@ -22,6 +26,11 @@ class Session {
   const HostCompiler& compiler();  // throws Error{toolchain} when there is none
   int num_threads() const;
 
+  const cuda::Nvrtc& nvrtc();                              // throws Error{toolchain} when there is none
+  std::shared_ptr<const cuda::Device> gpu(int index = 0);  // throws Error{toolchain} without driver or device
+  // Driver, device and NVRTC are all there.
+  bool has_gpu();
+
  private:
   Session();
 
@@ -30,6 +39,10 @@ class Session {
   std::mutex mutex_;
   std::unique_ptr<Cache> cache_;
   std::unique_ptr<HostCompiler> compiler_;
+  std::unique_ptr<cuda::Nvrtc> nvrtc_;
+  std::shared_ptr<const cuda::Driver> driver_;
+  std::map<int, std::shared_ptr<const cuda::Device>> gpus_;
+  std::optional<bool> has_gpu_;
 };
 
 }  // namespace tilewright

@@ -8,8 +8,8 @@ namespace {
 
 bool equal_tiles(const Tile& a, const Tile& b) {
   return a.name == b.name && a.space == b.space && a.dtype == b.dtype && equal(a.shape, b.shape) &&
-         a.tensor == b.tensor && same_double(a.safe_value, b.safe_value) && a.layout == b.layout && a.fragment == b.fragment &&
-         a.stages == b.stages && a.unchecked == b.unchecked && a.origin == b.origin;
+         a.tensor == b.tensor && same_double(a.safe_value, b.safe_value) && a.layout == b.layout &&
+         a.fragment == b.fragment && a.stages == b.stages && a.unchecked == b.unchecked && a.origin == b.origin;
 }
 
 bool equal_vars(const Expr& a, const Expr& b) { return a && b ? equal(a, b) : !a && !b; }

@@ -53,8 +53,7 @@ Expr is_first_replica(const layout::Fragment& fragment, const Expr& thread) {
   const auto& modes = fragment.thread_modes();
   for (size_t m = 0; m < modes.size(); ++m) {
     if ((modes[m].dim < 0 || modes[m].stride == 0) && modes[m].extent > 1) {
-      const Expr first =
-          binary(ExprKind::eq, digit(thread, scale, modes[m].extent, m + 1 == modes.size()), int_imm(0));
+      const Expr first = binary(ExprKind::eq, digit(thread, scale, modes[m].extent, m + 1 == modes.size()), int_imm(0));
       out = out ? logical_and(out, first) : first;
     }
     scale *= modes[m].extent;

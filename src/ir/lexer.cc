@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 29> kReservedWords = {
     "program", "vars",  "scalar", "extent", "tensor", "workspace", "strides", "kernel", "threads", "tile",
     "of",      "let",   "for",    "in",     "step",   "while",     "if",      "else",   "break",   "continue",
-    "slot",    "lanes", "warps", "true",   "false",  "inf",    "nan",       "global",  "shared"};
+    "slot",    "lanes", "warps",  "true",   "false",  "inf",       "nan",     "global", "shared"};
 
 // Two-character symbols; every other symbol is one character.
 constexpr std::array<std::string_view, 8> kLongSymbols = {"==", "!=", "<=", ">=", "&&", "||", "//", ":+"};

@@ -217,7 +217,9 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
     tile.origin = *text;
   } else {
     throw invalid_kernel(loc, "a tile has no attribute {} of this form", name_text(attr))
-        .hint("tiles have safe (a real), layout and fragment (strings), stages (an int), unchecked (a bool), origin (a string)");
+        .hint(
+            "tiles have safe (a real), layout and fragment (strings), stages (an int), unchecked (a bool), origin (a "
+            "string)");
   }
 }
 

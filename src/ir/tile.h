@@ -23,10 +23,10 @@ struct Tile {
   std::string name;
   Space space = Space::shared;
   DType dtype = DType::f32;
-  std::vector<Expr> shape;               // on chip: non-negative constants
-  int tensor = -1;                       // global: row of Program::tensors
-  double safe_value = 0;                 // what an out-of-bounds read of a global tile yields
-  std::optional<layout::Layout> layout;  // on chip; filled by passes (elements, not bytes)
+  std::vector<Expr> shape;                        // on chip: non-negative constants
+  int tensor = -1;                                // global: row of Program::tensors
+  double safe_value = 0;                          // what an out-of-bounds read of a global tile yields
+  std::optional<layout::Layout> layout;           // on chip; filled by passes (elements, not bytes)
   std::optional<layout::Fragment> fragment = {};  // fragment tiles; filled by inference
   int stages = 1;
   bool unchecked = false;  // every access through this row is proved to be in bounds

@@ -255,8 +255,9 @@ Fragment mma_accumulator(int64_t m, int64_t n, int64_t warps_m, int64_t warps_n)
 
 Fragment wgmma_accumulator(int64_t m, int64_t n, int64_t groups_m, int64_t groups_n) {
   const int64_t tiles_m = ceildiv(ceildiv(m, groups_m), 64), tiles_n = ceildiv(ceildiv(n, groups_n), 8);
-  std::vector<FragmentMode> threads = {
-      {.extent = 4, .dim = 1, .stride = 2}, {.extent = 8, .dim = 0, .stride = 1}, {.extent = 4, .dim = 0, .stride = 16}};
+  std::vector<FragmentMode> threads = {{.extent = 4, .dim = 1, .stride = 2},
+                                       {.extent = 8, .dim = 0, .stride = 1},
+                                       {.extent = 4, .dim = 0, .stride = 16}};
   add(threads, groups_m, 0, tiles_m * 64);
   add(threads, groups_n, 1, tiles_n * 8);
   std::vector<FragmentMode> regs = {{.extent = 2, .dim = 1, .stride = 1}, {.extent = 2, .dim = 0, .stride = 8}};

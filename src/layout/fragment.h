@@ -15,8 +15,8 @@
 //   i=1    t4.0 t4.1 ...
 //   i=8    t0.2 t0.3 t1.2 ...
 //
-// The maximum of each row, reduced over the columns, leaves its threads(4:-,8:d0*1) regs(2:d0*8): the four lanes of a row
-// all know the result. `reduced` computes that; `replica 0` is the owner that stores.
+// The maximum of each row, reduced over the columns, leaves its threads(4:-,8:d0*1) regs(2:d0*8): the four lanes of a
+// row all know the result. `reduced` computes that; `replica 0` is the owner that stores.
 //
 // Threads count from 0 inside the set of warps that executes the operation.
 //

@@ -66,7 +66,7 @@ const ir::OpDef& mma_op() {
 }
 
 std::span<const ir::OpDef* const> cuda_atoms() {
-  static const std::array<const ir::OpDef*, 6> kAtoms = {&block_sync_op(),     &cp_async_op(), &cp_async_commit_op(),
+  static const std::array<const ir::OpDef*, 6> kAtoms = {&block_sync_op(),    &cp_async_op(), &cp_async_commit_op(),
                                                          &cp_async_wait_op(), &ldmatrix_op(), &mma_op()};
   return kAtoms;
 }

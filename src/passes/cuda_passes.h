@@ -30,10 +30,10 @@ ir::Program expand_pipelines(const ir::Program& program, const CudaTarget& targe
 // operations with instructions, are the code of one thread (`lanes`) over arrays of registers.
 ir::Program lower_tiles(const ir::Program& program, const CudaTarget& target);
 
-// Requires that only statements over scalars, atoms and lanes are left, and no fragment tiles. Establishes the code of one
-// thread: each kernel has a thread variable; what threads share out stands in `lanes`; the iterations of a parallel loop are dealt out to the threads in turn, the
-// last dimension fastest; statements outside of parallel loops run in every thread, and their stores to memory that
-// threads share in thread 0 only.
+// Requires that only statements over scalars, atoms and lanes are left, and no fragment tiles. Establishes the code of
+// one thread: each kernel has a thread variable; what threads share out stands in `lanes`; the iterations of a parallel
+// loop are dealt out to the threads in turn, the last dimension fastest; statements outside of parallel loops run in
+// every thread, and their stores to memory that threads share in thread 0 only.
 ir::Program distribute_threads(const ir::Program& program);
 
 // Requires the code of one thread. Establishes that accesses of different threads of a block to one tile, of which one

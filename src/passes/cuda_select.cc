@@ -65,7 +65,7 @@ bool has_whole_pieces(const TileRef& ref, const Tile& tile, const std::vector<in
 
 bool is_async_copy(const OpStmt& op, const ir::Program& program, const Kernel& kernel, const ir::Facts& facts,
                    const CudaTarget& target) {
-  if (op.def != &ops::copy_op() || !target.has_cp_async()) return false;
+  if (op.def != &ops::copy_op() || !target.has_cp_async() || !target.aligned_tensors) return false;
   const TileRef &src = op.tiles[0], &dst = op.tiles[1];
   const Tile &from = kernel.tile(src.tile), &to = kernel.tile(dst.tile);
   if (from.space != ir::Space::global || to.space != ir::Space::shared) return false;
@@ -99,10 +99,11 @@ MmaPlan mma_plan(const OpStmt& op, const Kernel& kernel) {
     const int64_t n = warps / m;
     const int64_t tiles_m = ceildiv(most_m, m), tiles_n = ceildiv(most_n, n);
     // Instructions of the busiest warp first, then bytes that it reads for each step.
-    const int64_t idle = policy == ops::WarpPolicy::full_row ? std::max<int64_t>(0, most_m - m)
+    const int64_t idle = policy == ops::WarpPolicy::full_row   ? std::max<int64_t>(0, most_m - m)
                          : policy == ops::WarpPolicy::full_col ? std::max<int64_t>(0, most_n - n)
                                                                : 0;
-    const int64_t cost = (tiles_m * tiles_n) * 4096 + (2 * tiles_m + tiles_n) + (policy == ops::WarpPolicy::square ? 0 : idle << 32);
+    const int64_t cost =
+        (tiles_m * tiles_n) * 4096 + (2 * tiles_m + tiles_n) + (policy == ops::WarpPolicy::square ? 0 : idle << 32);
     if (cost >= best_cost) continue;
     best_cost = cost;
     best.warps_m = m;

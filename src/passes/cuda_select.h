@@ -26,8 +26,8 @@ struct MmaPlan {
 // How the warps of the block divide a gemm for which is_mma holds, by its policy.
 MmaPlan mma_plan(const ir::OpStmt& op, const ir::Kernel& kernel);
 
-// A copy from a tensor to a whole-row part of a shared tile that 16-byte cp.async instructions do: one dtype, zero as the
-// safe value, and all addresses multiples of 16 bytes where the tensor's is.
+// A copy from a tensor to a whole-row part of a shared tile that 16-byte cp.async instructions do: one dtype, zero as
+// the safe value, and all addresses multiples of 16 bytes where the tensor's is.
 bool is_async_copy(const ir::OpStmt& op, const ir::Program& program, const ir::Kernel& kernel, const ir::Facts& facts,
                    const CudaTarget& target);
 

@@ -42,8 +42,8 @@ class Distribution : public ir::Rewriter {
   const Expr& thread_;
 };
 
-// for index in thread, thread + threads, ... below the product of the extents: the digits of `index` are the steps along
-// each dimension.
+// for index in thread, thread + threads, ... below the product of the extents: the digits of `index` are the steps
+// along each dimension.
 Stmt Distribution::deal_out(const ir::ForStmt& loop, const Loc& loc) {
   ir::ForStmt out{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {}, .body = {}};
   const int64_t threads = kernel_.threads;

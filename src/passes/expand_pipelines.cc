@@ -145,7 +145,8 @@ PipelineExpansion::Parts PipelineExpansion::split(const ir::ForStmt& loop) {
   Parts parts;
   Touches body(before_);
   body.visit(loop.body);
-  if (body.jumps) return {.loads = {}, .rest = {}, .tiles = {}, .why = "a break or continue may end an iteration early"};
+  if (body.jumps)
+    return {.loads = {}, .rest = {}, .tiles = {}, .why = "a break or continue may end an iteration early"};
   facts_.push();
   facts_.bind(loop.dims[0].var, loop.dims[0].begin, loop.dims[0].extent, loop.dims[0].step);
   std::set<TileId> seen;
@@ -170,8 +171,9 @@ PipelineExpansion::Parts PipelineExpansion::split(const ir::ForStmt& loop) {
   }
   facts_.pop();
   if (parts.loads.empty()) {
-    parts.why = "no copy in it can be asynchronous: they need rows of whole 16-byte pieces, one dtype, and a shared tile "
-                "that this loop alone uses";
+    parts.why =
+        "no copy in it can be asynchronous: they need rows of whole 16-byte pieces, one dtype, and a shared tile "
+        "that this loop alone uses";
   }
   return parts;
 }
@@ -187,11 +189,12 @@ int64_t PipelineExpansion::stages_that_fit(const std::set<TileId>& tiles, int64_
   }
   const int64_t fits = std::max<int64_t>(1, (target_.max_shared_bytes() - fixed) / std::max<int64_t>(1, staged));
   if (fits >= wanted) return wanted;
-  remarks_.push_back({.kind = "fewer_stages",
-                      .text = fmt::format("{} stages of {} bytes do not fit into {} bytes of shared memory beside {} of "
-                                          "other tiles; {} do",
-                                          wanted, staged, target_.max_shared_bytes(), fixed, fits),
-                      .loc = loc});
+  remarks_.push_back(
+      {.kind = "fewer_stages",
+       .text = fmt::format("{} stages of {} bytes do not fit into {} bytes of shared memory beside {} of "
+                           "other tiles; {} do",
+                           wanted, staged, target_.max_shared_bytes(), fixed, fits),
+       .loc = loc});
   return fits;
 }
 
@@ -218,9 +221,9 @@ bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& o
   const auto loads = [&](const Expr& it) -> Block {
     Block body = ir::substitute(parts.loads, std::vector{dim.var}, std::vector{dim.begin + it * dim.step});
     body = Staging(parts.tiles, ir::floormod(it, stages)).rewrite(body);
-    return {ir::make_stmt(
-                ir::IfStmt{.condition = ir::lt(it, dim.extent), .then = std::move(body), .otherwise = {}}, loc),
-            op(cp_async_commit_op(), {}, loc)};
+    return {
+        ir::make_stmt(ir::IfStmt{.condition = ir::lt(it, dim.extent), .then = std::move(body), .otherwise = {}}, loc),
+        op(cp_async_commit_op(), {}, loc)};
   };
   // Another round of an outer loop must not overwrite what threads still read.
   if (depth_ > 0) out.push_back(op(block_sync_op(), {}, loc));
@@ -233,8 +236,8 @@ bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& o
   const Expr it = fresh("it");
   ir::ForStmt steady{.kind = ir::LoopKind::serial, .dims = {}, .attrs = {}, .body = {}};
   steady.dims = {{.var = it, .begin = ir::int_imm(0), .extent = dim.extent}};
-  // Groups end once an iteration, so that all but the youngest stages - 2 hold this iteration's tiles. The barrier shows
-  // them to all threads, and says that all have read the stage that is loaded next.
+  // Groups end once an iteration, so that all but the youngest stages - 2 hold this iteration's tiles. The barrier
+  // shows them to all threads, and says that all have read the stage that is loaded next.
   steady.body = {op(cp_async_wait_op(), {{"pending", stages - 2}}, loc), op(block_sync_op(), {}, loc)};
   for (const Stmt& stmt : loads(it + ahead)) steady.body.push_back(stmt);
   steady.body.push_back(ir::make_stmt(ir::LetStmt{.var = dim.var, .value = dim.begin + it * dim.step}, loc));

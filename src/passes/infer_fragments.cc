@@ -153,9 +153,7 @@ bool Inference::fix_one_freely() {
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
     const ir::Tile& tile = kernel_.tiles[i];
     if (tile.space != ir::Space::fragment || tile.fragment) continue;
-    const auto size_of = [&](TileId id) {
-      return std::pair(kernel_.tile(id).rank(), kernel_.tile(id).num_elems());
-    };
+    const auto size_of = [&](TileId id) { return std::pair(kernel_.tile(id).rank(), kernel_.tile(id).num_elems()); };
     if (best < 0 || size_of(TileId(i)) > size_of(best)) best = TileId(i);
   }
   if (best < 0) return false;
@@ -214,12 +212,13 @@ constexpr int64_t kMaxFragmentRegisters = 224;
 
 std::optional<Conflict> too_many_registers(const Kernel& kernel) {
   if (num_registers(kernel) <= kMaxFragmentRegisters) return std::nullopt;
-  Conflict largest{.tile = -1, .why = fmt::format("the fragments of a thread need {} registers, but {} are possible",
-                                                  num_registers(kernel), kMaxFragmentRegisters)};
+  Conflict largest{.tile = -1,
+                   .why = fmt::format("the fragments of a thread need {} registers, but {} are possible",
+                                      num_registers(kernel), kMaxFragmentRegisters)};
   for (size_t i = 0; i < kernel.tiles.size(); ++i) {
     if (!kernel.tiles[i].fragment) continue;
-    const bool larger = largest.tile < 0 ||
-                        kernel.tiles[i].fragment->num_regs() > kernel.tile(largest.tile).fragment->num_regs();
+    const bool larger =
+        largest.tile < 0 || kernel.tiles[i].fragment->num_regs() > kernel.tile(largest.tile).fragment->num_regs();
     if (larger) largest.tile = TileId(i);
   }
   return largest;

@@ -32,7 +32,9 @@ Stmt unrolled(const Expr& index, int64_t extent, Block body, const Loc& loc) {
   return ir::make_stmt(std::move(loop), loc);
 }
 
-Stmt lanes(Block body, const Loc& loc) { return ir::make_stmt(ir::LanesStmt{.exec = {}, .body = std::move(body)}, loc); }
+Stmt lanes(Block body, const Loc& loc) {
+  return ir::make_stmt(ir::LanesStmt{.exec = {}, .body = std::move(body)}, loc);
+}
 
 // The array of registers that holds a fragment tile: its register modes, the fastest last.
 std::vector<Expr> register_shape(const Fragment& fragment) {
@@ -250,8 +252,8 @@ void TileLowering::lower_mma(const OpStmt& op, const Loc& loc, Block& out) {
   if (!op.scalars[0].is_int(0)) {
     const std::vector<Expr> vars = ops::fresh_indices(context_, 2);
     const ir::StoreStmt store{.tile = op.tiles[2].tile, .indices = vars, .value = ir::imm(0, DType::f32, loc)};
-    const Block clear = rewrite(
-        ops::parallel(vars, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, {ir::make_stmt(store, loc)}, loc));
+    const Block clear =
+        rewrite(ops::parallel(vars, {ir::int_imm(shape.m), ir::int_imm(shape.n)}, {ir::make_stmt(store, loc)}, loc));
     if (op.scalars[0].is_int(1))
       out.insert(out.end(), clear.begin(), clear.end());
     else

@@ -65,7 +65,15 @@ class Accesses : public ir::Visitor {
     const ir::Tile& tile = kernel_.tile(id);
     if (tile.space == ir::Space::local || tile.space == ir::Space::fragment) return;
     if (tile.stages > 1) return;  // its pipeline keeps writers and readers apart
-    set.insert(tile.space == ir::Space::global ? -1 - Memory(tile.tensor) : Memory(id));
+    set.insert(tile.space == ir::Space::global ? -1 - Memory(tile.tensor) : Memory(first_row(id)));
+  }
+  // Rows that passes added for unchecked accesses have the name, and the memory, of the row they were made from.
+  TileId first_row(TileId id) const {
+    if (!kernel_.tile(id).unchecked) return id;
+    for (TileId other = 0; other < TileId(kernel_.tiles.size()); ++other) {
+      if (!kernel_.tile(other).unchecked && kernel_.tile(other).name == kernel_.tile(id).name) return other;
+    }
+    return id;
   }
   const Kernel& kernel_;
 };
@@ -98,7 +106,8 @@ class Placement {
       if (pending_.async) {
         out.push_back(ir::make_stmt(ir::OpStmt{.def = &cp_async_commit_op()}, loc));
         out.push_back(ir::make_stmt(
-            ir::OpStmt{.def = &cp_async_wait_op(), .tiles = {}, .scalars = {}, .attrs = {{"pending", int64_t(0)}}}, loc));
+            ir::OpStmt{.def = &cp_async_wait_op(), .tiles = {}, .scalars = {}, .attrs = {{"pending", int64_t(0)}}},
+            loc));
       }
       out.push_back(ir::make_stmt(ir::OpStmt{.def = &block_sync_op()}, loc));
       pending_ = {};

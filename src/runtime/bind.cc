@@ -52,7 +52,8 @@ std::vector<int64_t> contiguous_strides(std::span<const int64_t> shape) {
 
 class Binder {
  public:
-  Binder(const ir::Program& program, std::span<const Argument> arguments) : program_(program), arguments_(arguments) {
+  Binder(const ir::Program& program, std::span<const Argument> arguments, const BindOptions& options)
+      : program_(program), arguments_(arguments), options_(options) {
     bound_.tensors.resize(program.tensors.size());
     bound_.scalars.resize(size_t(program.next_var));
   }
@@ -111,6 +112,7 @@ class Binder {
     check_form(position, tensor, *view);
     BoundTensor& bound = bound_.tensors[size_t(row)];
     bound.data = view->data;
+    bound.device = view->device;
     bound.shape = view->shape;
     bound.strides = view->strides.empty() ? contiguous_strides(view->shape) : view->strides;
     check_memory(position, tensor, bound);
@@ -123,11 +125,7 @@ class Binder {
                          to_string(tensor.dtype))
           .hint(fmt::format("convert the tensor to {}", to_string(tensor.dtype)));
     }
-    if (view.device != DeviceKind::cpu) {
-      throw tensor_error(position, tensor, "the tensor is on cuda:{}, but the kernel runs on the cpu",
-                         view.device_index)
-          .hint("copy the tensor to host memory, or compile for target cuda");
-    }
+    check_device(position, tensor, view);
     if (view.shape.size() != tensor.shape.size()) {
       throw tensor_error(position, tensor, "shape {} has {} dimensions, but {} are expected", join(view.shape),
                          view.shape.size(), tensor.shape.size())
@@ -143,6 +141,19 @@ class Binder {
       throw tensor_error(position, tensor, "the extent of dimension {} is {}", d, view.shape[d])
           .hint("extents are 0 or more");
     }
+  }
+
+  void check_device(int position, const ir::Tensor& tensor, const TensorView& view) const {
+    if (view.device == DeviceKind::cpu) return;
+    if (options_.device == DeviceKind::cpu) {
+      throw tensor_error(position, tensor, "the tensor is on cuda:{}, but the kernel runs on the cpu",
+                         view.device_index)
+          .hint("copy the tensor to host memory, or compile for target cuda");
+    }
+    if (view.device_index == options_.device_index) return;
+    throw tensor_error(position, tensor, "the tensor is on cuda:{}, but the kernel runs on cuda:{}", view.device_index,
+                       options_.device_index)
+        .hint(fmt::format("copy the tensor to cuda:{}", options_.device_index));
   }
 
   // The compiler takes for granted that index arithmetic on extents and strides does not wrap.
@@ -271,17 +282,19 @@ class Binder {
           .hint("check the extents that the arguments give");
     }
     const size_t bytes = size_t(last + 1) * size_t(bytes_of(tensor.dtype));
-    auto* memory = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(kWorkspaceAlignment), std::nothrow));
+    const std::shared_ptr<void> memory = options_.allocate(bytes);
     if (memory == nullptr) {
       throw invalid_argument("workspace {} needs {} bytes, more than this machine has", tensor.name, bytes)
           .note(declared_shape(tensor), tensor.loc);
     }
-    bound_.workspaces.emplace_back(memory);
-    bound.data = memory;
+    bound_.workspaces.push_back(memory);
+    bound.data = memory.get();
+    bound.device = options_.device;
   }
 
   const ir::Program& program_;
   std::span<const Argument> arguments_;
+  const BindOptions& options_;
   BoundArguments bound_;
   std::vector<ExtentFact> facts_;
 };
@@ -294,12 +307,15 @@ int64_t BoundTensor::num_elems() const {
   return n;
 }
 
-void AlignedDelete::operator()(std::byte* memory) const {
-  ::operator delete(memory, std::align_val_t(kWorkspaceAlignment));
+std::shared_ptr<void> allocate_host_memory(size_t num_bytes) {
+  void* memory = ::operator new(num_bytes, std::align_val_t(kWorkspaceAlignment), std::nothrow);
+  if (memory == nullptr) return nullptr;
+  return {memory, [](void* p) { ::operator delete(p, std::align_val_t(kWorkspaceAlignment)); }};
 }
 
-BoundArguments bind_arguments(const ir::Program& program, std::span<const Argument> arguments) {
-  return Binder(program, arguments).run();
+BoundArguments bind_arguments(const ir::Program& program, std::span<const Argument> arguments,
+                              const BindOptions& options) {
+  return Binder(program, arguments, options).run();
 }
 
 int64_t evaluate(const Expr& e, const ScalarValues& values) {

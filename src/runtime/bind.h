@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -26,27 +27,34 @@ using ScalarValues = std::vector<std::optional<ScalarValue>>;
 
 struct BoundTensor {
   void* data = nullptr;
+  DeviceKind device = DeviceKind::cpu;  // where the data is
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // in elements
 
   int64_t num_elems() const;
 };
 
-struct AlignedDelete {
-  void operator()(std::byte* memory) const;
-};
-using AlignedBytes = std::unique_ptr<std::byte[], AlignedDelete>;
-
 struct BoundArguments {
   std::vector<BoundTensor> tensors;  // row by row those of Program::tensors
   ScalarValues scalars;
-  std::vector<AlignedBytes> workspaces;  // owns the data of the workspace tensors; contents undefined
+  std::vector<std::shared_ptr<void>> workspaces;  // owns the data of the workspace tensors; contents undefined
 };
 
-// Checks `arguments` against `program.params`: count, kind, dtype, rank, device (the CPU), pointers, alignment to the
-// element, extents, strides and scalar ranges; solves dynamic extents. Strides are free where the extent is 1 and in
-// tensors without elements. Tensors may overlap in memory. Throws Error{invalid_argument}.
-BoundArguments bind_arguments(const ir::Program& program, std::span<const Argument> arguments);
+// Where a kernel runs and where its workspaces come from.
+struct BindOptions {
+  DeviceKind device = DeviceKind::cpu;
+  int device_index = 0;
+  // Memory of so many bytes on the device, aligned to 256 bytes; null when there is not enough.
+  std::function<std::shared_ptr<void>(size_t num_bytes)> allocate;
+};
+std::shared_ptr<void> allocate_host_memory(size_t num_bytes);
+
+// Checks `arguments` against `program.params`: count, kind, dtype, rank, device, pointers, alignment to the element,
+// extents, strides and scalar ranges; solves dynamic extents. Strides are free where the extent is 1 and in tensors
+// without elements. Tensors may overlap in memory. A kernel on the CPU takes tensors of the host, one on a GPU those of
+// that GPU and of the host. Throws Error{invalid_argument}.
+BoundArguments bind_arguments(const ir::Program& program, std::span<const Argument> arguments,
+                              const BindOptions& options = {.allocate = allocate_host_memory});
 
 // An integer (or bool) expression of scalars, by the arithmetic of ir/expr.h.
 int64_t evaluate(const ir::Expr& e, const ScalarValues& values);

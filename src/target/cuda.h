@@ -9,7 +9,9 @@
 namespace tilewright {
 
 struct CudaTarget {
-  int sm = 80;            // 10 * major + minor
+  int sm = 80;  // 10 * major + minor
+  // Every tensor begins at a multiple of 16 bytes; launches with others take a variant of the kernel without.
+  bool aligned_tensors = true;
   bool accelerated = false;  // sm_90a: with the instructions of that architecture alone
 
   // "cuda:sm_90a"

@@ -56,8 +56,21 @@ int run_demo(const DemoOptions& o) {
 
   Matrix a = random_matrix(o.m, o.k, dtype, 1), b = random_matrix(o.k, o.n, dtype, 2), c(o.m, o.n, dtype);
   std::fill(c.bytes.begin(), c.bytes.end(), 0xff);  // NaN: an element that is not written shows
-  const std::vector<Argument> arguments = {a.view(), b.view(), c.view()};
+  const bool on_gpu = kernel.target().starts_with("cuda");
+  std::vector<DeviceMemory> memory;  // of a, b, c on a GPU
+  std::vector<Argument> arguments;
+  for (Matrix* m : {&a, &b, &c}) {
+    TensorView view = m->view();
+    if (on_gpu) {
+      memory.emplace_back(m->bytes.size());
+      memory.back().upload(m->bytes.data());
+      view.data = memory.back().data();
+      view.device = DeviceKind::cuda;
+    }
+    arguments.emplace_back(view);
+  }
   kernel.run(arguments);
+  if (on_gpu) memory.back().download(c.bytes.data());
   const double max_error = worst_error(a, b, c, [](double x) { return std::max(x, 0.0); });
   const bool right = max_error <= 1;
   say(fmt::format("  max error   {:.3f} of the bound: {}", max_error, right ? "right" : "WRONG"));
@@ -69,7 +82,7 @@ int run_demo(const DemoOptions& o) {
                   profile.samples_ms.size()));
   for (const Remark& remark : kernel.remarks()) say(fmt::format("  remark      {}: {}", remark.kind, remark.text));
   if (o.json) {
-    const nlohmann::ordered_json out = {{"device", "cpu"},
+    const nlohmann::ordered_json out = {{"device", on_gpu ? "cuda" : "cpu"},
                                         {"target", kernel.target()},
                                         {"m", o.m},
                                         {"n", o.n},

@@ -162,8 +162,8 @@ TW_DEVICE float to_bf16(u64 x) {
 }
 
 // ---- elementary functions; largest error 4 ulp (CUDA C++ Programming Guide, "Mathematical Functions") ----
-#define TW_FUNCTION(name)                                    \
-  TW_DEVICE float name(float x) { return ::name##f(x); }     \
+#define TW_FUNCTION(name)                                \
+  TW_DEVICE float name(float x) { return ::name##f(x); } \
   TW_DEVICE double name(double x) { return ::name(x); }
 TW_FUNCTION(exp)
 TW_FUNCTION(exp2)

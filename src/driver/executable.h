@@ -1,0 +1,51 @@
+// What a backend makes of a lowered program: something that can be bound to arguments and launched.
+#pragma once
+
+#include <tilewright/compile.h>
+
+#include "runtime/bind.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tilewright {
+
+// Arguments bound to an executable. Launches from several threads are allowed.
+class BoundLaunch {
+ public:
+  virtual ~BoundLaunch() = default;
+  // Runs all kernels; on a GPU, adds them to the stream and returns.
+  virtual void launch() const = 0;
+  // Waits for launches, and throws what they did wrong.
+  virtual void wait() const = 0;
+  // One launch to its end; what it took on the device, in milliseconds.
+  virtual double time_ms() const = 0;
+};
+
+class Executable {
+ public:
+  virtual ~Executable() = default;
+  // The generated text, with the author's lines as comments.
+  virtual const std::string& source() const = 0;
+  virtual std::string_view source_suffix() const = 0;  // ".cc"
+  // Resources of a kernel, for the report: "kernel tw_f: 1024 bytes of scratch a thread, 0 run-time checks".
+  virtual std::string describe(size_t kernel) const = 0;
+  virtual BindOptions bind_options() const = 0;
+  // `num_blocks` of each kernel. `bound` stays alive as long as the launch. May add remarks of this launch.
+  virtual std::unique_ptr<BoundLaunch> bind(const BoundArguments& bound, std::vector<int64_t> num_blocks,
+                                            std::vector<Remark>& remarks) const = 0;
+};
+
+// Throws Error{invalid_kernel} at a failed check of generated code.
+[[noreturn]] void throw_failed_check(const std::string& tile, const std::string& shape, bool is_store, const Loc& loc,
+                                     const Loc& declared, const long long* at);
+
+// Name, space, dtype and leading dimensions of each on-chip tile, for the report.
+std::string describe_tiles(const ir::Program& lowered);
+
+// A scalar as generated code takes it: the integer, or the bits of the double.
+int64_t raw_value(DType dtype, const ScalarValue& value);
+
+}  // namespace tilewright
