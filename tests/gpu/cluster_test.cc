@@ -208,7 +208,7 @@ extern "C" __global__ void row(const u32* in, u32 mask, u32 words, u32* out) {
         const auto out = array<uint32_t>(1024);
         run(loaded->kernel(fmt::format("k{}{}", rank, suffix)),
             {.grid = {4, 1, 1}, .block = {32, 1, 1}, .cluster = {4, 1, 1}},
-            cuda::encode_tensor_map(*machine().driver, spec, from.address()), mask, 16u, out);
+            cuda::encode_tensor_map(*machine().device, spec, from.address()), mask, 16u, out);
         check(out.read(), mask, fmt::format("rank {}{}", rank, suffix));
       }
     }

@@ -159,7 +159,8 @@ extern "C" __global__ void k(const u8* from, u8* to) {
     for (uint32_t i = t % 5; i < 4; ++i) want[1792 + 4 * t + i] = 0;
   }
   for (size_t i = 1920; i < 2048; ++i) want[i] = 0xee;
-  EXPECT_EQ(to.read(), want);
+  const auto got = to.read();
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(int(got[i]), int(want[i])) << i;
 }
 
 // Four matrices of 8 x 8 elements; element e of matrix m at row r, column c has the value 64 * m + 8 * r + c.
@@ -194,7 +195,7 @@ extern "C" __global__ void k(u32* out) {
       const uint32_t group = lane / 4, first = lane % 4 * 2;
       const uint32_t low = transposed ? first * 8 + group : group * 8 + first;
       const uint32_t high = transposed ? (first + 1) * 8 + group : group * 8 + first + 1;
-      return 64 * matrix + low | (64 * matrix + high) << 16;
+      return (64 * matrix + low) | (64 * matrix + high) << 16;
     };
     const uint32_t matrices[] = {0, 0, 1, 0, 1, 2, 3};
     for (uint32_t i = 0; i < 7; ++i) {

@@ -81,7 +81,8 @@ TEST_F(MmaTest, EveryShapeAndType) {
       unpack(v.d_shape, d_array.read(), [&](int row, int column, uint32_t bits) {
         const Sum want = product_at(a, b, row, column, c.value(row, column));
         const bool must_be_equal = exact || is_integer(v.d);
-        const double bound = must_be_equal ? 0 : (v.k + 2) * accumulator_unit(v.d, v.a) * want.magnitude;
+        const double bound =
+            must_be_equal ? 0 : (v.k + 2) * std::ldexp(1, v.d == Type::f16 ? -10 : -23) * want.magnitude;
         comparison.add(decode(v.d, bits), want, bound, fmt::format("[{}, {}]", row, column));
       });
       EXPECT_LE(comparison.worst, 1) << v.name << (exact ? " exact " : " real ") << comparison.where;

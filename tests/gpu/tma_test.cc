@@ -96,7 +96,7 @@ class TmaTest : public GpuTest {
  protected:
   template <class T>
   TensorMap map_of(const TensorMapSpec& spec, const Array<T>& tensor) {
-    return cuda::encode_tensor_map(*machine().driver, spec, tensor.address());
+    return cuda::encode_tensor_map(*machine().device, spec, tensor.address());
   }
   void SetUp() override {
     GpuTest::SetUp();

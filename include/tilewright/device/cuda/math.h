@@ -81,7 +81,7 @@ TW_BINARY2(add_bf16x2, "add.rn.bf16x2")
 TW_BINARY2(sub_bf16x2, "sub.rn.bf16x2")
 TW_BINARY2(mul_bf16x2, "mul.rn.bf16x2")
 TW_UNARY2(exp2_bf16x2, "ex2.approx.ftz.bf16x2")  // relative error 2^-7
-TW_UNARY2(tanh_bf16x2, "tanh.approx.bf16x2")     // absolute error 2^-8
+TW_UNARY2(tanh_bf16x2, "tanh.approx.bf16x2")     // absolute error 2^-8 (measured on an H200: 1.0001 * 2^-8)
 #else
 // sm_80 has the fused product alone: with 1, and with -0, which changes no sum, not even that of zeros.
 TW_ATOM u32 add_bf16x2(u32 a, u32 b) { return fma_bf16x2(a, 0x3f803f80, b); }

@@ -143,9 +143,12 @@ TW_ATOM void store_global_v2(void* to, const u32* x) {
 }
 template <StoreHint kHint = StoreHint::normal>
 TW_ATOM void store_global_v4(void* to, const u32* x){
-#define TW_STORE(OP)                                                                                                  \
-  asm volatile(OP ".v4.b32 [%0], {%1, %2, %3, %4};" : : "l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) : "memor" \
-                                                                                                              "y")
+#define TW_STORE(OP)                                                 \
+  asm volatile(OP ".v4.b32 [%0], {%1, %2, %3, %4};"                  \
+               :                                                     \
+               : "l"(to), "r"(x[0]), "r"(x[1]), "r"(x[2]), "r"(x[3]) \
+               : "memor"                                             \
+                 "y")
     TW_BY_STORE_HINT(TW_STORE)
 #undef TW_STORE
 }
