@@ -62,8 +62,8 @@ TEST(TensorMap, ArgumentsReachTheDriver) {
   LibraryOptions options;
   options.driver = folder.path() / "libcuda.so.1";
   test::build_library(*options.driver, test::kFakeDriver);
-  const auto driver = Driver::load(options);
-  const TensorMap map = encode_tensor_map(*driver, valid(), kAddress);
+  const auto device = Device::open(Driver::load(options), 0);
+  const TensorMap map = encode_tensor_map(*device, valid(), kAddress);
   EXPECT_EQ(map.opaque[0], 100u);
   EXPECT_EQ(map.opaque[15], 115u);
   test::FakeRecord* (*get_record)() = nullptr;
@@ -75,7 +75,7 @@ TEST(TensorMap, ArgumentsReachTheDriver) {
             expected);
   TensorMapSpec broken = valid();
   broken.box = {64};
-  EXPECT_THROW(encode_tensor_map(*driver, broken, kAddress), Error);
+  EXPECT_THROW(encode_tensor_map(*device, broken, kAddress), Error);
 }
 
 }  // namespace

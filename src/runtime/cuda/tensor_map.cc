@@ -90,7 +90,7 @@ std::optional<std::string> why_not_encodable(const TensorMapSpec& spec, DeviceAd
   return box_problem(spec);
 }
 
-TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, DeviceAddress address) {
+TensorMap encode_tensor_map(const Device& device, const TensorMapSpec& spec, DeviceAddress address) {
   if (const auto problem = why_not_encodable(spec, address)) {
     throw internal_error({}, "a tensor map cannot be encoded: {}", *problem);
   }
@@ -100,11 +100,13 @@ TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, Dev
   // CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_*.
   constexpr int kNotInterleaved = 0;
   TensorMap out = {};
-  const int status = driver.api().cuTensorMapEncodeTiled(
+  // The driver looks the address up in the current context.
+  const CurrentContext current(device);
+  const int status = device.driver().api().cuTensorMapEncodeTiled(
       &out, int(spec.type), uint32_t(rank), reinterpret_cast<void*>(address), spec.extents.data(),
       spec.strides_bytes.data(), spec.box.data(), steps.data(), kNotInterleaved, int(spec.swizzle),
       int(spec.l2_promotion), spec.fill_nan ? 1 : 0);
-  driver.check(status, "encoding a tensor map");
+  device.driver().check(status, "encoding a tensor map");
   return out;
 }
 

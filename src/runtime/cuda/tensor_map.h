@@ -2,7 +2,7 @@
 // one copy moves. Encoded on the host, passed to a kernel as a `const __grid_constant__` parameter.
 #pragma once
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/device.h"
 
 #include <cstdint>
 #include <optional>
@@ -40,6 +40,6 @@ struct TensorMapSpec {
 std::optional<std::string> why_not_encodable(const TensorMapSpec& spec, DeviceAddress address);
 
 // Throws an Error (internal) with the broken rule: callers ask why_not_encodable where they have another path.
-TensorMap encode_tensor_map(const Driver& driver, const TensorMapSpec& spec, DeviceAddress address);
+TensorMap encode_tensor_map(const Device& device, const TensorMapSpec& spec, DeviceAddress address);
 
 }  // namespace tilewright::cuda

@@ -1,0 +1,132 @@
+#pragma once
+// Atomic operations on global and shared memory, relaxed: they order nothing else. (PTX: red, atom)
+//
+// reduce_*: the result is not wanted. atomic_*: the value from before. f32 sums of many threads depend on their order.
+#include <tilewright/device/cuda/types.h>
+
+namespace tilewright::device {
+
+// ---- Global memory, at the scope of the GPU ----
+
+#define TW_REDUCE(NAME, OP, T, C)                                                         \
+  TW_ATOM void NAME(T* to, T x) {                                                         \
+    asm volatile("red.relaxed.gpu.global." OP " [%0], %1;" : : "l"(to), C(x) : "memory"); \
+  }
+TW_REDUCE(reduce_add, "add.f32", float, "f")
+TW_REDUCE(reduce_add, "add.f64", double, "d")
+TW_REDUCE(reduce_add, "add.s32", i32, "r")
+TW_REDUCE(reduce_add, "add.u32", u32, "r")
+TW_REDUCE(reduce_add, "add.u64", u64, "l")
+TW_REDUCE(reduce_min, "min.s32", i32, "r")
+TW_REDUCE(reduce_min, "min.u32", u32, "r")
+TW_REDUCE(reduce_min, "min.s64", i64, "l")
+TW_REDUCE(reduce_min, "min.u64", u64, "l")
+TW_REDUCE(reduce_max, "max.s32", i32, "r")
+TW_REDUCE(reduce_max, "max.u32", u32, "r")
+TW_REDUCE(reduce_max, "max.s64", i64, "l")
+TW_REDUCE(reduce_max, "max.u64", u64, "l")
+TW_REDUCE(reduce_and, "and.b32", u32, "r")
+TW_REDUCE(reduce_or, "or.b32", u32, "r")
+TW_REDUCE(reduce_xor, "xor.b32", u32, "r")
+#undef TW_REDUCE
+
+// Two 16-bit floats at a multiple of 4, each rounded; subnormals count.
+TW_ATOM void reduce_add_f16x2(void* to, u32 x) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.f16x2 [%0], %1;" : : "l"(to), "r"(x) : "memory");
+}
+TW_ATOM void reduce_add_f16(void* to, u16 x) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.f16 [%0], %1;" : : "l"(to), "h"(x) : "memory");
+}
+#if TW_CUDA_ARCH >= 900
+TW_ATOM void reduce_add_bf16x2(void* to, u32 x) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.bf16x2 [%0], %1;" : : "l"(to), "r"(x) : "memory");
+}
+TW_ATOM void reduce_add_bf16(void* to, u16 x) {
+  asm volatile("red.relaxed.gpu.global.add.noftz.bf16 [%0], %1;" : : "l"(to), "h"(x) : "memory");
+}
+// Two (four) elements at a multiple of 8 (16) bytes; each is atomic, not the vector.
+TW_ATOM void reduce_add_v2(float* to, const float* x) {
+  asm volatile("red.relaxed.gpu.global.add.v2.f32 [%0], {%1, %2};" : : "l"(to), "f"(x[0]), "f"(x[1]) : "memory");
+}
+TW_ATOM void reduce_add_v4(float* to, const float* x) {
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+               :
+               : "l"(to), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
+               : "memory");
+}
+#endif
+// What this thread wrote before is seen by whoever acquires the sum.
+TW_ATOM void reduce_add_release(u32* to, u32 x) {
+  asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(to), "r"(x) : "memory");
+}
+
+#define TW_ATOMIC(NAME, OP, T, C)                                                                         \
+  TW_ATOM T NAME(T* to, T x) {                                                                            \
+    T out;                                                                                                \
+    asm volatile("atom.relaxed.gpu.global." OP " %0, [%1], %2;" : "=" C(out) : "l"(to), C(x) : "memory"); \
+    return out;                                                                                           \
+  }
+TW_ATOMIC(atomic_add, "add.f32", float, "f")
+TW_ATOMIC(atomic_add, "add.f64", double, "d")
+TW_ATOMIC(atomic_add, "add.s32", i32, "r")
+TW_ATOMIC(atomic_add, "add.u32", u32, "r")
+TW_ATOMIC(atomic_add, "add.u64", u64, "l")
+TW_ATOMIC(atomic_min, "min.s32", i32, "r")
+TW_ATOMIC(atomic_min, "min.u32", u32, "r")
+TW_ATOMIC(atomic_max, "max.s32", i32, "r")
+TW_ATOMIC(atomic_max, "max.u32", u32, "r")
+TW_ATOMIC(atomic_exchange, "exch.b32", u32, "r")
+TW_ATOMIC(atomic_exchange, "exch.b64", u64, "l")
+#undef TW_ATOMIC
+
+// Writes `x` if `expected` stands there. 16-bit words for types that have no atomic of their own.
+#define TW_COMPARE_EXCHANGE(T, BITS, C)                                   \
+  TW_ATOM T atomic_compare_exchange(T* to, T expected, T x) {             \
+    T out;                                                                \
+    asm volatile("atom.relaxed.gpu.global.cas." BITS " %0, [%1], %2, %3;" \
+                 : "=" C(out)                                             \
+                 : "l"(to), C(expected), C(x)                             \
+                 : "memory");                                             \
+    return out;                                                           \
+  }
+TW_COMPARE_EXCHANGE(u16, "b16", "h")
+TW_COMPARE_EXCHANGE(u32, "b32", "r")
+TW_COMPARE_EXCHANGE(u64, "b64", "l")
+#undef TW_COMPARE_EXCHANGE
+
+// The larger (smaller) float: of two floats with the same sign the order is that of their bits as integers, reversed
+// for negative ones. Not for NaN; -0 counts as less than 0. Two instructions, of which one executes.
+TW_ATOM void reduce_max(float* to, float x) {
+  if (i32(bits_of(x)) >= 0)
+    reduce_max(reinterpret_cast<i32*>(to), i32(bits_of(x)));
+  else
+    reduce_min(reinterpret_cast<u32*>(to), bits_of(x));
+}
+TW_ATOM void reduce_min(float* to, float x) {
+  if (i32(bits_of(x)) >= 0)
+    reduce_min(reinterpret_cast<i32*>(to), i32(bits_of(x)));
+  else
+    reduce_max(reinterpret_cast<u32*>(to), bits_of(x));
+}
+
+// ---- Shared memory, at the scope of the block ----
+
+#define TW_REDUCE_SHARED(NAME, OP, T, C)                                                  \
+  TW_ATOM void NAME(u32 to, T x) {                                                        \
+    asm volatile("red.relaxed.cta.shared." OP " [%0], %1;" : : "r"(to), C(x) : "memory"); \
+  }
+TW_REDUCE_SHARED(reduce_add_shared, "add.f32", float, "f")
+TW_REDUCE_SHARED(reduce_add_shared, "add.s32", i32, "r")
+TW_REDUCE_SHARED(reduce_add_shared, "add.u32", u32, "r")
+TW_REDUCE_SHARED(reduce_min_shared, "min.s32", i32, "r")
+TW_REDUCE_SHARED(reduce_min_shared, "min.u32", u32, "r")
+TW_REDUCE_SHARED(reduce_max_shared, "max.s32", i32, "r")
+TW_REDUCE_SHARED(reduce_max_shared, "max.u32", u32, "r")
+#undef TW_REDUCE_SHARED
+TW_ATOM u32 atomic_add_shared(u32 to, u32 x) {
+  u32 out;
+  asm volatile("atom.relaxed.cta.shared.add.u32 %0, [%1], %2;" : "=r"(out) : "r"(to), "r"(x) : "memory");
+  return out;
+}
+
+}  // namespace tilewright::device
