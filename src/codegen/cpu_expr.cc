@@ -58,10 +58,9 @@ std::string parenthesized(std::string text, int precedence, int parent) {
 }
 
 std::string float_literal(double value, DType dtype) {
-  if (std::isnan(value)) return dtype == DType::f64 ? "__builtin_nan(\"\")" : "__builtin_nanf(\"\")";
-  if (std::isinf(value)) {
-    return fmt::format("{}{}", value < 0 ? "-" : "", dtype == DType::f64 ? "__builtin_inf()" : "__builtin_inff()");
-  }
+  const char* type = dtype == DType::f64 ? "double" : "float";
+  if (std::isnan(value)) return fmt::format("tw::not_a_number<{}>()", type);
+  if (std::isinf(value)) return fmt::format("{}tw::infinity<{}>()", value < 0 ? "-" : "", type);
   std::string text = dtype == DType::f64 ? fmt::format("{}", value) : fmt::format("{}", float(value));
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return dtype == DType::f64 ? text : text + "f";
@@ -132,8 +131,69 @@ std::string CpuExprWriter::rounded(DType dtype, std::string value) {
   return value;
 }
 
+std::string CpuExprWriter::define(const Expr& var, std::initializer_list<Expr> values) {
+  if (facts_ == nullptr || var.dtype() != ir::kIndex) return value_type(var.dtype());
+  for (const Expr& value : values) {
+    if (!is_narrow(value)) return value_type(var.dtype());
+  }
+  narrow_vars_.insert(var.var_id());
+  return value_type(DType::i32);
+}
+
+bool CpuExprWriter::is_narrow(const Expr& e) const {
+  if (facts_ == nullptr || e.dtype() != ir::kIndex) return false;
+  const auto fits = [&] { return ir::bounds(e, *facts_).within(INT32_MIN, INT32_MAX); };
+  const auto all_narrow = [&](size_t first) {
+    for (size_t i = first; i < e.args().size(); ++i) {
+      if (!is_narrow(e.arg(i))) return false;
+    }
+    return true;
+  };
+  switch (e.kind()) {
+    case ExprKind::int_imm: return fits();
+    case ExprKind::var: return narrow_vars_.contains(e.var_id());
+    case ExprKind::select: return all_narrow(1);
+    case ExprKind::add:
+    case ExprKind::sub:
+    case ExprKind::mul:
+    case ExprKind::floordiv:
+    case ExprKind::floormod:
+    case ExprKind::min:
+    case ExprKind::max:
+    case ExprKind::bit_and:
+    case ExprKind::bit_or:
+    case ExprKind::bit_xor: return all_narrow(0) && fits();
+    default: return false;
+  }
+}
+
+// Of operands that are both 32 bits wide: with a result that is, or one that is not and so needs a wide operand.
+std::string CpuExprWriter::index_binary(const Expr& e, int parent) {
+  const Expr &a = e.arg(0), &b = e.arg(1);
+  const Infix* op = infix(e.kind());
+  if (!is_narrow(e)) {
+    const std::string wide = fmt::format("tw::i64({})", text(a));
+    if (op == nullptr) return fmt::format("tw::{}<tw::i64>({}, {})", to_string(e.kind()), wide, text(b));
+    return parenthesized(wide + op->symbol + text(b, op->precedence + 1), op->precedence, parent);
+  }
+  const bool natural = ir::bounds(a, *facts_).within(0, INT32_MAX) && ir::bounds(b, *facts_).within(1, INT32_MAX);
+  const bool divides = e.kind() == ExprKind::floordiv || e.kind() == ExprKind::floormod;
+  if (divides && natural) {
+    return fmt::format("tw::{}({}, {})", e.kind() == ExprKind::floordiv ? "quotient" : "remainder", text(a), text(b));
+  }
+  const char* name = e.kind() == ExprKind::min ? "minimum" : e.kind() == ExprKind::max ? "maximum" : nullptr;
+  if (divides || name) {
+    return fmt::format("tw::{}<tw::i32>({}, {})", name ? name : to_string(e.kind()), text(a), text(b));
+  }
+  return parenthesized(text(a, op->precedence) + op->symbol + text(b, op->precedence + 1), op->precedence, parent);
+}
+
 std::string CpuExprWriter::binary(const Expr& e, int parent) {
   const DType operand = e.arg(0).dtype();
+  const bool shifts = e.kind() == ExprKind::shl || e.kind() == ExprKind::shr;
+  if (!ir::is_comparison(e.kind()) && !shifts && is_narrow(e.arg(0)) && is_narrow(e.arg(1))) {
+    return index_binary(e, parent);
+  }
   const Infix* op = infix(e.kind());
   if (op == nullptr) {
     static constexpr std::array<std::pair<ExprKind, const char*>, 6> kCalls = {{{ExprKind::floordiv, "floordiv"},
@@ -178,9 +238,14 @@ std::string CpuExprWriter::offset(TileId tile, std::span<const Expr> at) {
   return text(sum);
 }
 
+// A scalar tile that is a variable of the text, not memory behind a pointer.
+bool CpuExprWriter::is_variable(const Tile& tile) const {
+  return tile.on_chip() && tile.rank() == 0 && !names_.is_narrow(tile);
+}
+
 std::string CpuExprWriter::element(TileId tile, std::span<const Expr> at) {
   const Tile& t = names_.kernel().tile(tile);
-  if (t.on_chip() && t.rank() == 0) return names_.tile(tile);
+  if (is_variable(t)) return names_.tile(tile);
   return fmt::format("{}[{}]", names_.tile(tile), offset(tile, at));
 }
 
@@ -188,7 +253,7 @@ std::string CpuExprWriter::address(const ir::TileRef& ref) {
   std::vector<Expr> at;
   for (const ir::RegionDim& dim : ref.region) at.push_back(dim.begin);
   const Tile& t = names_.kernel().tile(ref.tile);
-  if (t.on_chip() && t.rank() == 0) return "&" + names_.tile(ref.tile);
+  if (is_variable(t)) return "&" + names_.tile(ref.tile);
   const std::string at_text = offset(ref.tile, at);
   return at_text == "0" ? names_.tile(ref.tile) : fmt::format("{} + ({})", names_.tile(ref.tile), at_text);
 }

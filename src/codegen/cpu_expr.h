@@ -2,8 +2,11 @@
 #pragma once
 
 #include "codegen/cpu.h"
+#include "ir/bounds.h"
 #include "ir/kernel.h"
 
+#include <initializer_list>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +51,12 @@ class CpuExprWriter {
  public:
   CpuExprWriter(const CpuNames& names, std::vector<CheckSite>& sites) : names_(names), sites_(sites) {}
 
+  // From here on index arithmetic that `facts` show to fit 32 bits is written so. A variable is 32 bits wide once
+  // `define` said so.
+  void narrow_by(const ir::Facts& facts) { facts_ = &facts; }
+  // The C++ type of a variable with these values.
+  std::string define(const ir::Expr& var, std::initializer_list<ir::Expr> values);
+
   std::string text(const ir::Expr& e) { return text(e, 0); }
   // "A[by * 128 + i]" of an unchecked access.
   std::string element(ir::TileId tile, std::span<const ir::Expr> at);
@@ -57,6 +66,10 @@ class CpuExprWriter {
   std::string store(const ir::StoreStmt& store, const Loc& loc);
 
  private:
+  bool is_variable(const ir::Tile& tile) const;
+  // The text of an index expression is an int.
+  bool is_narrow(const ir::Expr& e) const;
+  std::string index_binary(const ir::Expr& e, int parent);
   std::string text(const ir::Expr& e, int parent);
   std::string binary(const ir::Expr& e, int parent);
   std::string cast(const ir::Expr& e);
@@ -69,6 +82,8 @@ class CpuExprWriter {
 
   const CpuNames& names_;
   std::vector<CheckSite>& sites_;
+  const ir::Facts* facts_ = nullptr;
+  std::set<ir::VarId> narrow_vars_;
 };
 
 }  // namespace tilewright::codegen

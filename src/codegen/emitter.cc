@@ -1,6 +1,7 @@
 #include "codegen/emitter.h"
 
 #include "ir/rewrite.h"
+#include "ir/simplify.h"
 
 #include <algorithm>
 
@@ -68,6 +69,7 @@ Emitter::Emitter(const ir::Program& program, const Kernel& kernel, NarrowTiles n
       exprs_(names_, sites),
       sites_(sites),
       out_(out),
+      facts_(ir::kernel_facts(program, kernel)),
       private_(private_tiles(kernel)) {}
 
 std::string Emitter::lanes_guard(const ir::ExecSet&) const { return ""; }
@@ -84,7 +86,8 @@ void Emitter::write_block_indices() {
     const std::string extent = exprs_.text(kernel_.grid[d]);
     const bool last = d + 1 == kernel_.grid.size();
     const std::string value = last ? rest : fmt::format("{} % ({})", rest, extent);
-    out_.line(fmt::format("const tw::i64 {} = {};", names_.var(kernel_.block_vars[d]), value), kernel_.loc);
+    const std::string type = exprs_.define(kernel_.block_vars[d], {kernel_.grid[d]});
+    out_.line(fmt::format("const {} {} = {}({});", type, names_.var(kernel_.block_vars[d]), type, value), kernel_.loc);
     rest = fmt::format("{} / ({})", rest, extent);
   }
 }
@@ -94,26 +97,31 @@ void Emitter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
 }
 
 void Emitter::write(const Block& block) {
+  facts_.push();
   for (const Stmt& stmt : block) write(stmt);
+  facts_.pop();
 }
 
 void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
+  facts_.push();
   for (size_t d = 0; d < loop.dims.size(); ++d) {
     const ir::LoopDim& dim = loop.dims[d];
     const std::string v = names_.var(dim.var);
     const std::string hint = loop_hint(loop, d);
     if (!hint.empty()) out_.line(hint, loc);
     const std::string begin = exprs_.text(dim.begin);
+    const Expr end = dim.begin + dim.extent * dim.step;
+    const std::string type = exprs_.define(dim.var, {dim.begin, end});
+    facts_.bind(dim.var, dim.begin, dim.extent, dim.step);
     const char* compare = dim.step > 0 ? "<" : ">";
     const std::string advance = dim.step == 1 ? "++" + v : fmt::format("{} += {}", v, dim.step);
     if (dim.begin.as_int() && dim.extent.as_int()) {
-      out_.open(fmt::format("for (tw::i64 {} = {}; {} {} {}; {}) {{", v, begin, v, compare,
+      out_.open(fmt::format("for ({} {} = {}; {} {} {}; {}) {{", type, v, begin, v, compare,
                             *dim.begin.as_int() + *dim.extent.as_int() * dim.step, advance),
                 loc);
     } else {
-      const Expr end = dim.begin + dim.extent * dim.step;
-      out_.open(fmt::format("for (tw::i64 {} = {}, end_{} = {}; {} {} end_{}; {}) {{", v, begin, v, exprs_.text(end), v,
-                            compare, v, advance),
+      out_.open(fmt::format("for ({} {} = {}, end_{} = {}; {} {} end_{}; {}) {{", type, v, begin, v, exprs_.text(end),
+                            v, compare, v, advance),
                 loc);
     }
   }
@@ -122,6 +130,7 @@ void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
   }
   write(loop.body);
   for (size_t d = 0; d < loop.dims.size(); ++d) out_.close();
+  facts_.pop();
 }
 
 void Emitter::write(const Stmt& stmt) {
@@ -130,9 +139,10 @@ void Emitter::write(const Stmt& stmt) {
   if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) return write_loop(*loop, loc);
   if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) return out_.line(exprs_.store(*store, loc), loc);
   if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
-    return out_.line(
-        fmt::format("const {} {} = {};", value_type(let->var.dtype()), names_.var(let->var), exprs_.text(let->value)),
-        loc);
+    const std::string value = exprs_.text(let->value);
+    const std::string type = exprs_.define(let->var, {let->value});
+    ir::note_let(let->var, let->value, facts_);
+    return out_.line(fmt::format("const {} {} = {};", type, names_.var(let->var), value), loc);
   }
   if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) {
     out_.open(fmt::format("if ({}) {{", exprs_.text(branch->condition)), loc);

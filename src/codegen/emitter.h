@@ -41,6 +41,7 @@ class Emitter {
   CpuExprWriter exprs_;
   std::vector<CheckSite>& sites_;
   TextWriter& out_;
+  ir::Facts facts_;  // where the walk is
 
  private:
   void write_loop(const ir::ForStmt& loop, const Loc& loc);

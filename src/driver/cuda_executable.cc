@@ -23,7 +23,7 @@ constexpr int kDeviceIndex = 0;
 constexpr int64_t kMaxGridBlocks = (int64_t(1) << 31) - 1;  // of one launch along x
 constexpr uintptr_t kTensorAlignment = 16;
 
-// Mirrors tilewright::device::cuda::Failure, which generated code fills.
+// Mirrors tilewright::device::Failure, which generated code fills.
 struct CudaFailure {
   long long site = 0;
   long long at[7] = {};

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
 
@@ -170,6 +171,15 @@ std::string difference(const HostArray& got, const Expected& want) {
                      static_cast<double>(want.bound[at]), wrong, got.size(), max_error);
 }
 
+bool has_gpu() {
+  try {
+    DeviceMemory(16).fill(0);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::vector<std::string> all_runners() {
   std::vector<std::string> runners = {"interpreter"};
   const CpuLevel best = probe_cpu().level;
@@ -177,6 +187,12 @@ std::vector<std::string> all_runners() {
     if (cpu_level_from_string(level).value() <= best) runners.push_back(fmt::format("cpu:{}", level));
   }
   if (runners.size() == 1) runners.push_back("cpu:generic");
+  if (has_gpu()) runners.push_back("cuda");
+  // Those that TILEWRIGHT_TEST_RUNNERS names, e.g. "interpreter,cuda"; all by default.
+  if (const char* chosen = std::getenv("TILEWRIGHT_TEST_RUNNERS"); chosen && *chosen) {
+    const std::string names = fmt::format(",{},", chosen);
+    std::erase_if(runners, [&](const std::string& r) { return names.find("," + r + ",") == std::string::npos; });
+  }
   return runners;
 }
 

@@ -69,7 +69,9 @@ void check_rows(std::span<const Row> rows, size_t rows_per_program);
 
 // Compares one argument; empty when right, otherwise the first wrong element and the number of wrong ones.
 std::string difference(const HostArray& got, const Expected& want);
-// "interpreter", "cpu:x86-64", ...: everything that can run a program here.
+// A GPU with its driver.
+bool has_gpu();
+// "interpreter", "cpu:x86-64", ..., "cuda": everything that can run a program here.
 std::vector<std::string> all_runners();
 // Runs `program` on copies of `args` and returns them.
 Args run_on(const std::string& runner, const Program& program, const Args& args);

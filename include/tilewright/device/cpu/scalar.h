@@ -14,6 +14,15 @@ using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 
+template <class F>
+constexpr TW_INLINE F infinity() {
+  return F(__builtin_inff());
+}
+template <class F>
+constexpr TW_INLINE F not_a_number() {
+  return F(__builtin_nanf(""));
+}
+
 // Towards minus infinity; x / 0 is 0 and x mod 0 is x. Compiled with -fwrapv, so that the smallest value divided by -1
 // wraps; that division itself would trap, hence the test.
 template <class T>
