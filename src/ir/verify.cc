@@ -46,7 +46,8 @@ class UniqueNames {
 
 class ProgramChecker {
  public:
-  explicit ProgramChecker(const Program& program) : program_(program), scopes_(program.next_var), exprs_(scopes_) {}
+  ProgramChecker(const Program& program, bool structure_only)
+      : program_(program), scopes_(program.next_var), exprs_(scopes_, structure_only) {}
 
   void check() {
     check_name(program_.name, program_.loc);
@@ -64,6 +65,7 @@ class ProgramChecker {
       kernel_names.add(kernel.name, kernel.loc);
       check_kernel(kernel);
     }
+    if (exprs_.structure_only()) return;
     for (const Kernel& kernel : program_.kernels) verify_initialised(kernel);
   }
 
@@ -315,6 +317,7 @@ void check_name(std::string_view name, const Loc& loc) {
   }
 }
 
-void verify(const Program& program) { ProgramChecker(program).check(); }
+void verify(const Program& program) { ProgramChecker(program, false).check(); }
+void verify_structure(const Program& program) { ProgramChecker(program, true).check(); }
 
 }  // namespace tilewright::ir

@@ -10,4 +10,8 @@ namespace tilewright::ir {
 // an on-chip tile, operands of operations, and reads of tiles that nothing can have written. Passes keep these rules.
 void verify(const Program& program);
 
+// The same for what a pass made, without the rules that an author's mistake breaks only once simplification finds it:
+// indices that turn out to be outside of a tile, reads of what nothing wrote, loops without end.
+void verify_structure(const Program& program);
+
 }  // namespace tilewright::ir

@@ -140,7 +140,7 @@ void BodyChecker::loop_form(const ForStmt& loop, const Loc& loc) {
                   ? "give one parallel loop several dimensions, or make the inner one serial"
                   : "make the inner loop serial");
   }
-  check_loop_options(loop, loc);
+  if (!exprs_.structure_only()) check_loop_options(loop, loc);
 }
 
 void BodyChecker::loop_dim(const ForStmt& loop, const LoopDim& dim, const Loc& loc) {

@@ -50,13 +50,16 @@ class VarScopes {
 // Expressions: variables, loads, nesting.
 class ExprChecker {
  public:
-  explicit ExprChecker(VarScopes& scopes) : scopes_(scopes) {}
+  ExprChecker(VarScopes& scopes, bool structure_only)
+      : scopes_(scopes), structure_only_(structure_only), dead_(structure_only) {}
 
   // Null outside kernels, where loads are refused.
   void enter(const Kernel* kernel) { kernel_ = kernel; }
   // In code that provably never runs, accesses may be out of bounds.
   void set_dead(bool dead) { dead_ = dead; }
   bool dead() const { return dead_; }
+  // For `verify_structure`: all code counts as such.
+  bool structure_only() const { return structure_only_; }
 
   void check(const Expr& e, const Loc& loc);
   // With a dtype; `what` begins the message: "an index of A".
@@ -73,7 +76,8 @@ class ExprChecker {
 
   VarScopes& scopes_;
   const Kernel* kernel_ = nullptr;
-  bool dead_ = false;
+  bool structure_only_;
+  bool dead_;
   std::unordered_map<const ExprNode*, int> heights_;
 };
 

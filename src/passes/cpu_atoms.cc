@@ -8,8 +8,11 @@ void nothing_to_verify(const ir::OpStmt&, const ir::Kernel&, const Loc&) {}
 
 std::vector<ir::Access> last_is_written(const ir::OpStmt& op, const ir::Kernel&) {
   std::vector<ir::Access> out;
+  // The others combine with what the last tile holds.
+  const bool overwrites = op.def == &cpu_copy_in() || op.def == &cpu_copy_out();
+  const ir::Mode last = overwrites ? ir::Mode::write : ir::Mode::update;
   for (size_t i = 0; i < op.tiles.size(); ++i) {
-    out.push_back({.ref = op.tiles[i], .mode = i + 1 < op.tiles.size() ? ir::Mode::read : ir::Mode::update});
+    out.push_back({.ref = op.tiles[i], .mode = i + 1 < op.tiles.size() ? ir::Mode::read : last});
   }
   return out;
 }

@@ -19,7 +19,7 @@ constexpr bool kChecks = false;
 ir::Program checked(ir::Program program, const char* pass) {
   if constexpr (kChecks) {
     try {
-      ir::verify(program);
+      ir::verify_structure(program);
     } catch (const Error& e) {
       throw internal_error(e.loc(), "after {}: {}", pass, e.message());
     }

@@ -13,7 +13,8 @@ std::string dtype_class(DType t) { return is_float(t) ? "float" : is_boolean(t) 
 
 class Counter : public ir::Visitor {
  public:
-  Counter(const ir::Kernel& kernel, Coverage& coverage) : kernel_(kernel), coverage_(coverage) {}
+  Counter(const ir::Program& program, const ir::Kernel& kernel, Coverage& coverage)
+      : program_(program), kernel_(kernel), coverage_(coverage) {}
   using Visitor::visit;
 
   void visit(const ir::Expr& e) override {
@@ -21,6 +22,7 @@ class Counter : public ir::Visitor {
     const bool by_operand = ir::is_comparison(e.kind()) || e.is(ir::ExprKind::cast);
     const DType t = by_operand ? e.arg(0).dtype() : e.dtype();
     count("expr " + std::string(ir::to_string(e.kind())) + " " + dtype_class(t));
+    if (e.is(ir::ExprKind::load)) count_read(e.tile_id());
     if (e.is(ir::ExprKind::cast)) count("cast " + text(t) + " to " + text(e.dtype()));
     if (e.is(ir::ExprKind::call)) count("math " + std::string(ir::to_string(ir::MathFn(e->i))) + " " + text(e.dtype()));
     visit_args(e);
@@ -39,6 +41,10 @@ class Counter : public ir::Visitor {
   }
 
  private:
+  void count_read(ir::TileId id) {
+    const int row = kernel_.tile(id).tensor;
+    if (row >= 0 && program_.tensors[size_t(row)].kind == ir::TensorKind::workspace) count("workspace read");
+  }
   static std::string text(DType t) { return std::string(to_string(t)); }
   void count(const std::string& what) { ++coverage_[what]; }
 
@@ -48,12 +54,14 @@ class Counter : public ir::Visitor {
     count(name);
     std::string last;
     for (const ir::TileRef& ref : op.tiles) {
+      if (&ref != &op.tiles.back()) count_read(ref.tile);
       const std::string t = text(kernel_.tile(ref.tile).dtype);
       if (t != last) count(name + " " + t);
       last = t;
     }
   }
 
+  const ir::Program& program_;
   const ir::Kernel& kernel_;
   Coverage& coverage_;
 };
@@ -62,7 +70,7 @@ class Counter : public ir::Visitor {
 
 void add_coverage(const ir::Program& program, Coverage& coverage) {
   for (const ir::Kernel& kernel : program.kernels) {
-    Counter counter(kernel, coverage);
+    Counter counter(program, kernel, coverage);
     for (const ir::Stmt& stmt : kernel.body) counter.visit(stmt);
   }
 }

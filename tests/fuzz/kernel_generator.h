@@ -4,7 +4,9 @@
 #include "fuzz/expr_generator.h"
 
 #include <functional>
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace tilewright::fuzz {
@@ -18,10 +20,11 @@ struct Output {
 
 struct KernelPlan {
   std::vector<T::Expr> grid;
-  std::vector<int64_t> grid_extents;  // their values
-  std::vector<Output> outputs;        // every element inside the tensors is written
-  std::vector<TileInfo> dumps;        // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
-  Surroundings surroundings;          // tensors and scalars of the program
+  std::vector<int64_t> grid_extents;      // their values
+  std::vector<Output> outputs;            // every element inside the tensors is written
+  std::vector<TileInfo> dumps;            // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
+  Surroundings surroundings;              // tensors and scalars of the program
+  std::map<std::string, int64_t>* words;  // how often a word was used that the tree does not show
 };
 
 // Adds one kernel to the program that is being built.
@@ -45,6 +48,7 @@ class KernelGenerator {
   void reduce();
   void update_scalar();
   void loop(int depth);
+  void nested_loop(bool is_grid, int depth);
   void loop_body(const T::Expr& var, int64_t low, int64_t high, bool may_leave, int depth);
   void while_loop(int depth);
   void branch(int depth);

@@ -117,7 +117,8 @@ void KernelGenerator::loop_body(const T::Expr& var, int64_t low, int64_t high, b
 
 void KernelGenerator::loop(int depth) {
   int64_t trips = random_.between(0, 4);
-  const int64_t kind = random_.between(0, 5);
+  const int64_t kind = random_.between(0, 8);
+  if (kind >= 7) return nested_loop(kind == 7, depth);
   const int64_t step =
       kind >= 4 ? 1 : random_.pick({int64_t(1), int64_t(1), int64_t(2), int64_t(3), int64_t(-1), int64_t(-2)});
   int64_t start = random_.between(-2, 4);
@@ -147,10 +148,39 @@ void KernelGenerator::loop(int depth) {
     if (kind < 3) {
       for (auto v : T::serial(start, stop, step)) body(v, low, high, true);
     } else if (kind == 3) {
-      for (auto v : T::unroll(start, stop, step)) body(v, low, high, true);
+      T::UnrollOptions options{.explicit_ = random_.chance(30)};
+      if (!options.explicit_ && random_.chance(50)) options.factor = int(random_.between(1, 5));
+      for (auto v : T::unroll(start, stop, step, options)) body(v, low, high, true);
+    } else if (kind == 4) {
+      for (auto v : T::vectorized(start, stop)) body(v, low, high, true);
     } else {
       const T::PipelineOptions options{.num_stages = int(random_.between(0, 3))};
-      for (auto v : T::Pipelined(start, stop, options)) body(v, low, high, false);
+      for (auto v : T::Pipelined(start, stop, options)) body(v, low, high, true);
+    }
+  });
+}
+
+// A grid, or the points of a domain that fall to one of several persistent blocks.
+void KernelGenerator::nested_loop(bool is_grid, int depth) {
+  const int64_t rows = random_.between(0, 3), cols = random_.between(0, 3);
+  const int64_t wave = random_.between(1, 3), number = random_.between(0, wave - 1);
+  const int group = int(random_.between(1, 4));
+  const T::Var history = T::alloc_var(T::i32, 1);
+  around_.scalars.push_back({.value = history, .dtype = DType::i32});
+  const auto body = [&](const T::Expr& row, const T::Expr& col) {
+    history = T::Expr(history) * 3 + row * 2 + col;
+    around_.indices.push_back({.value = row, .low = 0, .high = std::max<int64_t>(rows - 1, 0)});
+    loop_body(col, 0, std::max<int64_t>(cols - 1, 0), true, depth);
+  };
+  scope([&] {
+    if (!spend(rows * cols)) return action(0);
+    ++(*plan_.words)[is_grid ? "word grid" : "word Persistent"];
+    if (is_grid) {
+      for (auto [row, col] : T::grid(rows, cols)) body(row, col);
+    } else {
+      const bool by_block = random_.chance(40);
+      const T::Expr index = by_block ? T::Expr(blocks_[0] % wave) : T::Expr(number);
+      for (auto [row, col] : T::Persistent({rows, cols}, wave, index, {.group_size = group})) body(row, col);
     }
   });
 }
@@ -271,7 +301,8 @@ void KernelGenerator::open() {
 }
 
 void KernelGenerator::run() {
-  const T::KernelOptions options{.threads = int(random_.pick({32, 64, 128, 96, 1, 256}))};
+  T::KernelOptions options{.threads = int(random_.pick({32, 64, 128, 96, 1, 256}))};
+  if (random_.chance(20)) options.threads = {int(random_.between(1, 40)), 3, 2};
   const int depth = detail::open_kernel(plan_.grid, options, T::SourcePos::here());
   open();
   const int64_t tiles = random_.between(2, 3);

@@ -18,6 +18,7 @@ class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed), prefix_("p" + std::to_string(seed) + "_") {}
   std::vector<Contents> run();
+  const std::map<std::string, int64_t>& words() const { return words_; }
 
  private:
   std::string name(const char* stem) { return prefix_ + stem + std::to_string(count_++); }
@@ -42,6 +43,7 @@ class Generator {
   std::vector<Extent> dynamic_;
   Surroundings around_;
   std::vector<Contents> arguments_;
+  std::map<std::string, int64_t> words_;
 };
 
 DType Generator::tensor_dtype() {
@@ -200,6 +202,7 @@ Output Generator::plan_output(const KernelPlan& plan, bool workspace) {
     shape.push_back(tail ? std::max<int64_t>(1, covered - random_.between(0, block.back())) : covered);
   }
   const DType dtype = tensor_dtype();
+  if (workspace) ++words_["word alloc_global"];
   if (!workspace) return {.tensor = add_tensor(dtype, shape, "C"), .grid_dim = grid_dim, .block = block};
   std::vector<T::Expr> extents(shape.begin(), shape.end());
   const T::Tile tile = T::alloc_global(T::Shape(extents), dtype);
@@ -209,7 +212,7 @@ Output Generator::plan_output(const KernelPlan& plan, bool workspace) {
 }
 
 void Generator::add_kernel(bool is_last) {
-  KernelPlan plan;
+  KernelPlan plan{};
   const int64_t grid_rank = random_.between(1, 3);
   int64_t room = kMaxBlocks;
   for (int64_t g = 0; g < grid_rank; ++g) {
@@ -236,6 +239,7 @@ void Generator::add_kernel(bool is_last) {
     plan.grid.push_back(extent);
   }
   plan.surroundings = around_;
+  plan.words = &words_;
   KernelGenerator(random_, plan).run();
   for (const Output& output : plan.outputs) around_.tensors.push_back(output.tensor);
 }
@@ -243,8 +247,9 @@ void Generator::add_kernel(bool is_last) {
 std::vector<Contents> Generator::run() {
   add_scalars();
   add_inputs();
-  const bool two = random_.chance(30);
-  if (two) add_kernel(false);
+  const int64_t kernels = random_.chance(70) ? 1 : random_.between(2, 3);
+  if (kernels > 1) ++words_["word several kernels"];
+  for (int64_t k = 1; k < kernels; ++k) add_kernel(false);
   add_kernel(true);
   return std::move(arguments_);
 }
@@ -257,10 +262,15 @@ TensorView TensorContents::view(std::byte* memory) const {
 
 RandomProgram generate_programs(std::span<const uint64_t> seeds) {
   std::vector<std::vector<Contents>> arguments;
+  std::map<std::string, int64_t> words;
   Program program = T::prim_func("fuzz", [&] {
-    for (uint64_t seed : seeds) arguments.push_back(Generator(seed).run());
+    for (uint64_t seed : seeds) {
+      Generator generator(seed);
+      arguments.push_back(generator.run());
+      for (const auto& [word, times] : generator.words()) words[word] += times;
+    }
   });
-  return {.program = std::move(program), .arguments = std::move(arguments)};
+  return {.program = std::move(program), .arguments = std::move(arguments), .words = std::move(words)};
 }
 
 }  // namespace tilewright::fuzz

@@ -32,6 +32,7 @@ using Contents = std::variant<TensorContents, int64_t, double>;
 struct RandomProgram {
   Program program;
   std::vector<std::vector<Contents>> arguments;  // of each seed, in the order of the parameters
+  std::map<std::string, int64_t> words;          // how often what was used that the tree does not show
 };
 
 // The programs of all seeds one after the other, as kernels of one program. What a seed adds depends on the seed alone,

@@ -215,6 +215,7 @@ std::unique_ptr<Expected> FuzzRun::expect(uint64_t seed) {
     {
       const std::lock_guard lock(mutex_);
       add_coverage(program, coverage_);
+      for (const auto& [word, times] : generated.words) coverage_[word] += times;
     }
     return std::make_unique<Expected>(Expected{seed, std::move(generated), std::move(memory), std::move(bounds)});
   } catch (const std::exception& e) {
@@ -297,8 +298,14 @@ std::vector<std::string> required() {
   std::vector<std::string> out = {"op use_swizzle",
                                   "loop serial",
                                   "loop unrolled",
+                                  "loop vectorized",
                                   "loop pipelined",
                                   "loop parallel",
+                                  "word grid",
+                                  "word Persistent",
+                                  "word several kernels",
+                                  "word alloc_global",
+                                  "workspace read",
                                   "while",
                                   "break",
                                   "continue",

@@ -216,6 +216,66 @@ TEST(EmptyGrid, DynamicOnesAreRemarksOfTheLaunch) {
       << kernel.report();
 }
 
+// ---- what the interpreter finds ----------------------------------------------------------------------------------
+
+struct Report {
+  std::string message, notes;
+  int line = 0;
+};
+
+Report report_of(const Program& program, std::vector<Argument> arguments) {
+  try {
+    interpret(program, std::move(arguments));
+  } catch (const Error& e) {
+    Report report{.message = e.message(), .notes = {}, .line = e.loc().line};
+    for (const Note& note : e.notes()) report.notes += note.text + "\n";
+    return report;
+  }
+  return {.message = "it ran", .notes = {}};
+}
+
+TEST(Workspaces, AreUndefinedUntilWritten) {
+  int line = 0;
+  const Program program = T::prim_func("late", [&] {
+    auto A = T::tensor("A", {6}, T::f32);
+    auto m = T::scalar("m", T::i32);
+    auto W = T::alloc_global({2, 3}, T::f32);
+    {
+      auto [x] = T::Kernel({T::Expr(3)});
+      T::if_(x < m, [&] { W(1, x) = x; });
+    }
+    auto [x] = T::Kernel({T::Expr(3)});
+    line = __LINE__ + 1;
+    A(x) = W(1, x);
+  });
+  std::vector<float> a(6, 5);
+  const TensorView view{a.data(), DType::f32, {6}};
+  EXPECT_EQ(report_of(program, {view, int64_t(3)}).message, "it ran");
+  EXPECT_EQ(a, (std::vector<float>{0, 1, 2, 5, 5, 5}));
+  const Report report = report_of(program, {view, int64_t(2)});
+  EXPECT_EQ(report.message, "workspace_1[1, 2] of global f32[2, 3] is read before it is written, in block (2)");
+  EXPECT_EQ(report.line, line);
+}
+
+TEST(Blocks, DependencesNameBothLines) {
+  int write = 0, read = 0;
+  const Program program = T::prim_func("chained", [&] {
+    auto A = T::tensor("A", {4, 8}, T::f32);
+    auto [x] = T::Kernel({T::Expr(4)});
+    auto row = T::alloc_shared({8}, T::f32);
+    read = __LINE__ + 1;
+    T::copy(A(x - 1, 0), row);
+    write = __LINE__ + 1;
+    T::copy(row, A(x, 0));
+  });
+  std::vector<float> a(32, 1);
+  const Report report = report_of(program, {TensorView{a.data(), DType::f32, {4, 8}}});
+  EXPECT_EQ(report.message, "block (1) reads A[0, 0], which block (0) writes: blocks run in any order");
+  EXPECT_EQ(report.line, read);
+  EXPECT_EQ(report.notes.find(fmt::format("block (0) writes it at {}:{}\n", __FILE__, write)), 0u) << report.notes;
+  EXPECT_EQ(a, std::vector<float>(32, 1));
+}
+
 // ---- interrupts ------------------------------------------------------------------------------------------------
 
 Program endless() {
