@@ -127,6 +127,7 @@ int cuTensorMapEncodeTiled(uint64_t* map, int type, uint32_t rank, void* address
                            const uint64_t* strides, const uint32_t* box, const uint32_t* steps, int interleave, int swizzle,
                            int promotion, int fill) {
   if (current != (void*)0x99) return 201;
+  if (!extents || !strides || !box || !steps) return 1;
   uint64_t* a = record.map_arguments;
   *a++ = type, *a++ = rank, *a++ = (uint64_t)address;
   for (uint32_t i = 0; i < rank; ++i) *a++ = extents[i];

@@ -51,6 +51,8 @@ TEST(TensorMap, EveryRuleNamesItsValue) {
   spec = valid();
   spec.element_strides = {1, 9};
   EXPECT_EQ(problem(spec), "the element stride of dimension 1 is 9; 1 to 8 is possible");
+  spec.element_strides = {2, 1};
+  EXPECT_EQ(problem(spec), "the element stride of dimension 0 is 2; 1 to 1 is possible");
   spec.element_strides = {1};
   EXPECT_NE(problem(spec), "");
   spec = {.extents = {1, 1, 1, 1, 1, 1}, .strides_bytes = {16, 16, 16, 16, 16}, .box = {4, 1, 1, 1, 1, 1}};
@@ -73,6 +75,8 @@ TEST(TensorMap, ArgumentsReachTheDriver) {
       2 /* 128 bytes */, 0 /* zero */};
   EXPECT_EQ(std::vector<uint64_t>(get_record()->map_arguments, get_record()->map_arguments + expected.size()),
             expected);
+  const TensorMapSpec row = {.type = TensorMapType::u8, .extents = {100}, .strides_bytes = {}, .box = {16}};
+  EXPECT_NO_THROW(encode_tensor_map(*device, row, kAddress));
   TensorMapSpec broken = valid();
   broken.box = {64};
   EXPECT_THROW(encode_tensor_map(*device, broken, kAddress), Error);

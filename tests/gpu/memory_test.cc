@@ -158,7 +158,7 @@ extern "C" __global__ void k(const u8* from, u8* to) {
     for (uint32_t i = t % 9; i < 8; ++i) want[1536 + 8 * t + i] = 0;
     for (uint32_t i = t % 5; i < 4; ++i) want[1792 + 4 * t + i] = 0;
   }
-  for (size_t i = 1920; i < 2048; ++i) want[i] = 0xee;
+  for (size_t i = 0; i < 128; ++i) want[896 + i] = want[1920 + i] = 0xee;
   const auto got = to.read();
   for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(int(got[i]), int(want[i])) << i;
 }

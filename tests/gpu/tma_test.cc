@@ -311,13 +311,13 @@ extern "C" __global__ void k(const __grid_constant__ TensorMap map, i32 x, i32 y
     else
       EXPECT_TRUE(std::isnan(got[size_t(i)])) << i;
   }
-  // Every second column of every third row: the box spans 8 x 6 elements and holds 4 x 2.
+  // Every third row: the box spans 8 x 6 elements and holds 8 x 2.
   spec.fill_nan = false;
   spec.box = {8, 6};
-  spec.element_strides = {2, 3};
-  run(loaded->kernel("k"), {.block = {32, 1, 1}}, map_of(spec, from), 2, 1, 32u, out);
+  spec.element_strides = {1, 3};
+  run(loaded->kernel("k"), {.block = {32, 1, 1}}, map_of(spec, from), 2, 1, 64u, out);
   got = out.read();
-  for (int i = 0; i < 8; ++i) EXPECT_EQ(got[size_t(i)], float((1 + i / 4 * 3) * 16 + 2 + i % 4 * 2)) << i;
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(got[size_t(i)], float((1 + i / 8 * 3) * 16 + 2 + i % 8)) << i;
 }
 
 TEST_F(TmaTest, RowsOfBytes) {

@@ -29,9 +29,11 @@ std::optional<std::string> dimension_problem(const TensorMapSpec& spec, size_t i
   if (spec.box[i] < 1 || spec.box[i] > kMaxBox) {
     return fmt::format("the box extent of dimension {} is {}; 1 to {} is possible", i, spec.box[i], kMaxBox);
   }
+  // The hardware ignores a stride of the innermost dimension.
   const uint32_t step = spec.element_strides.empty() ? 1 : spec.element_strides[i];
-  if (step < 1 || step > kMaxElementStride) {
-    return fmt::format("the element stride of dimension {} is {}; 1 to {} is possible", i, step, kMaxElementStride);
+  const uint32_t max_step = i == 0 ? 1 : kMaxElementStride;
+  if (step < 1 || step > max_step) {
+    return fmt::format("the element stride of dimension {} is {}; 1 to {} is possible", i, step, max_step);
   }
   if (i == 0) return std::nullopt;
   const uint64_t stride = spec.strides_bytes[i - 1];
@@ -43,9 +45,7 @@ std::optional<std::string> dimension_problem(const TensorMapSpec& spec, size_t i
 }
 
 std::optional<std::string> box_problem(const TensorMapSpec& spec) {
-  const uint32_t step = spec.element_strides.empty() ? 1 : spec.element_strides[0];
-  const uint64_t inner_elems = (spec.box[0] + step - 1) / step;
-  const uint64_t inner_bytes = inner_elems * uint64_t(bytes_of(spec.type));
+  const uint64_t inner_bytes = spec.box[0] * uint64_t(bytes_of(spec.type));
   if (inner_bytes % kAlignment != 0) {
     return fmt::format("a row of the box has {} bytes; a multiple of {} is possible", inner_bytes, kAlignment);
   }
@@ -97,15 +97,16 @@ TensorMap encode_tensor_map(const Device& device, const TensorMapSpec& spec, Dev
   const size_t rank = spec.extents.size();
   const std::vector<uint32_t> steps =
       spec.element_strides.empty() ? std::vector<uint32_t>(rank, 1) : spec.element_strides;
+  // The driver refuses a null pointer, also where there are no strides.
+  const std::vector<uint64_t> strides = rank > 1 ? spec.strides_bytes : std::vector<uint64_t>(1, 0);
   // CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_*.
   constexpr int kNotInterleaved = 0;
   TensorMap out = {};
   // The driver looks the address up in the current context.
   const CurrentContext current(device);
   const int status = device.driver().api().cuTensorMapEncodeTiled(
-      &out, int(spec.type), uint32_t(rank), reinterpret_cast<void*>(address), spec.extents.data(),
-      spec.strides_bytes.data(), spec.box.data(), steps.data(), kNotInterleaved, int(spec.swizzle),
-      int(spec.l2_promotion), spec.fill_nan ? 1 : 0);
+      &out, int(spec.type), uint32_t(rank), reinterpret_cast<void*>(address), spec.extents.data(), strides.data(),
+      spec.box.data(), steps.data(), kNotInterleaved, int(spec.swizzle), int(spec.l2_promotion), spec.fill_nan ? 1 : 0);
   device.driver().check(status, "encoding a tensor map");
   return out;
 }

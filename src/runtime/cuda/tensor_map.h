@@ -29,7 +29,7 @@ struct TensorMapSpec {
   std::vector<uint64_t> extents;               // elements
   std::vector<uint64_t> strides_bytes;         // of dimensions 1 ..
   std::vector<uint32_t> box;                   // elements that one copy moves
-  std::vector<uint32_t> element_strides = {};  // every n-th element; empty: 1
+  std::vector<uint32_t> element_strides = {};  // every n-th element of dimensions 1 ..; empty: 1
   TensorMapSwizzle swizzle = TensorMapSwizzle::none;
   L2Promotion l2_promotion = L2Promotion::bytes128;
   bool fill_nan = false;  // elements outside the tensor read as a NaN that products turn into zero, instead of zero

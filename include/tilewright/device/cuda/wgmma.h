@@ -12,6 +12,9 @@
 //   wgmma_commit();
 //   wgmma_wait<0>();                                  // now d may be read, a and b overwritten
 //
+// A wait speaks for the own warp: shared memory that other warps of the group read as well is free when each has waited,
+// so each warp arrives at the barrier that hands it back.
+//
 // Thread t of the group, w = t / 32, g = t % 32 / 4, c = t % 4, holds element i of
 //   d                  row 16 * w + g + 8 * (i / 2 % 2), column 8 * (i / 4) + 2 * c + i % 2; 16-bit ones two in a
 //   register a, 16 bits, k 16   row 16 * w + g + 8 * (i / 2 % 2), column 8 * (i / 4) + 2 * c + i % 2: as d a, 8 bits, k
@@ -20,7 +23,8 @@
 //
 // The compiler serialises products, and says so in its log, when it cannot see that registers in flight are left alone:
 // never index d by a run-time value, wait unconditionally before d is read, and keep issue and wait in uniform control
-// flow. pin() marks the places where the registers change hands.
+// flow. Any branch between a fence and a product, a loop around a wait for an mbarrier too, needs a fence behind it.
+// pin() marks the places where the registers change hands.
 #include <tilewright/device/cuda/types.h>
 
 #if TW_CUDA_SM90A
