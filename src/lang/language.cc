@@ -9,6 +9,7 @@
 #include "ops/gemm.h"
 #include "ops/raster.h"
 #include "ops/reduce.h"
+#include "ops/scan.h"
 #include "support/error.h"
 
 #include <exception>
@@ -269,8 +270,21 @@ namespace {
 
 void reduce(ops::ReduceKind kind, const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
   const ops::Operand from = to_operand(src), to = to_operand(dst);
+  const ops::ReduceAttrs attrs{.dim = options.dim,
+                               .clear = options.clear,
+                               .batch = options.batch,
+                               .combine = {.nan_propagate = options.nan_propagate, .accumulate = options.accumulate}};
   Builder& b = builder(pos);
-  b.append(ops::make_reduce(kind, from, to, options.dim, options.clear, b.kernel(to_loc(pos)), to_loc(pos)));
+  b.append(ops::make_reduce(kind, from, to, attrs, b.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+void scan(ops::ScanKind kind, const Operand& src, const Operand* dst, const ScanOptions& options, SourcePos pos) {
+  const ops::Operand from = to_operand(src), to = dst ? to_operand(*dst) : from;
+  const ops::ScanAttrs attrs{.dim = options.dim,
+                             .reverse = options.reverse,
+                             .combine = {.nan_propagate = options.nan_propagate, .accumulate = options.accumulate}};
+  Builder& b = builder(pos);
+  b.append(ops::make_scan(kind, from, to, attrs, b.kernel(to_loc(pos)), to_loc(pos)));
 }
 
 }  // namespace
@@ -280,6 +294,43 @@ void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptions& opt
 }
 void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
   reduce(ops::ReduceKind::max, src, dst, options, pos);
+}
+void reduce_min(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::min, src, dst, options, pos);
+}
+void reduce_abssum(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::abssum, src, dst, options, pos);
+}
+void reduce_absmax(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::absmax, src, dst, options, pos);
+}
+void reduce_bitand(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::bit_and, src, dst, options, pos);
+}
+void reduce_bitor(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::bit_or, src, dst, options, pos);
+}
+void reduce_bitxor(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::bit_xor, src, dst, options, pos);
+}
+void reduce_any(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::any, src, dst, options, pos);
+}
+void reduce_all(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::all, src, dst, options, pos);
+}
+
+void cumsum(const Operand& src, const Operand& dst, const ScanOptions& options, SourcePos pos) {
+  scan(ops::ScanKind::sum, src, &dst, options, pos);
+}
+void cumsum(const Operand& tile, const ScanOptions& options, SourcePos pos) {
+  scan(ops::ScanKind::sum, tile, nullptr, options, pos);
+}
+void cummax(const Operand& src, const Operand& dst, const ScanOptions& options, SourcePos pos) {
+  scan(ops::ScanKind::max, src, &dst, options, pos);
+}
+void cummax(const Operand& tile, const ScanOptions& options, SourcePos pos) {
+  scan(ops::ScanKind::max, tile, nullptr, options, pos);
 }
 
 void use_swizzle(int panel_size, const SwizzleOptions& options, SourcePos pos) {
