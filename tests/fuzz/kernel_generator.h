@@ -24,6 +24,8 @@ struct KernelPlan {
   Surroundings surroundings;          // tensors and scalars of the program
 };
 
+std::vector<int64_t> wide_extents(const std::vector<int64_t>& extents);  // those other than 1
+
 // Adds one kernel to the program that is being built.
 class KernelGenerator {
  public:
@@ -43,6 +45,7 @@ class KernelGenerator {
   void fill_part();
   void gemm();
   void reduce();
+  void scan();
   void update_scalar();
   void loop(int depth);
   void loop_body(const T::Expr& var, int64_t low, int64_t high, bool may_leave, int depth);
@@ -69,8 +72,10 @@ class KernelGenerator {
   std::vector<int64_t> small_shape(int rank);
   DType some_dtype();
   Part part_of(const TileInfo& tile);
+  std::optional<Part> part_of_tensor();
   std::optional<T::Operand> match(const TileInfo& tile, const std::vector<int64_t>& wide, const Part* peer);
   T::Expr begin_in(const TileInfo& tile, int dim, int64_t extent);
+  bool reduction_source(bool (*takes)(DType), Part& part, DType& dtype, int& tile);
   T::Operand matrix(int64_t rows, int64_t cols, DType dtype, std::optional<TileInfo>* whole);
 
   // Runs `body` and takes back the tiles, indices and scalars that it brought into scope.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <limits>
 
 namespace tilewright::tests {
 
@@ -306,6 +307,22 @@ void add_forms(std::vector<Row>& rows) {
             for (int64_t k = 0; k < 32; ++k) line.take(array(before, 0).at({i, k}), T::f32);
             line.put(after[1], 6 + i, T::f32);
           }
+        }));
+  }
+  for (const int64_t width : {3, 70}) {
+    rows.push_back(tensor_row(
+        "NaN ignored in both, on chip", {HostArray(T::f32, {2, width}), HostArray(T::f32, {2})},
+        [](const Tiles& t) {
+          auto blocks = T::Kernel({1});
+          auto s = T::alloc_shared({2, t[0].shape(1)}, T::f32), d = T::alloc_fragment({2}, T::f32);
+          T::copy(t[0], s);
+          for (auto [i, j] : T::Parallel(2, t[0].shape(1))) s(i, j) = (s(i, j) + 1) * T::infinity(T::f32) * 0;
+          for (auto i : T::Parallel(2)) d(i) = s(i, 0);
+          T::reduce_max(s, d, {.clear = false});
+          T::copy(d, t[1]);
+        },
+        [](const Args&, std::vector<Expected>& after) {
+          for (int64_t i = 0; i < 2; ++i) after[1].set(i, -std::numeric_limits<Real>::infinity());
         }));
   }
   rows.push_back(tensor_row(
