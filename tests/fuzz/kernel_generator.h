@@ -22,6 +22,9 @@ struct KernelPlan {
   std::vector<Output> outputs;        // every element inside the tensors is written
   std::vector<TileInfo> dumps;        // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
   Surroundings surroundings;          // tensors and scalars of the program
+  // Chooses the reductions and scans that the kernel has in any case: consecutive numbers go through all of them, with
+  // every dtype.
+  std::optional<uint64_t> turn = {};
 };
 
 std::vector<int64_t> wide_extents(const std::vector<int64_t>& extents);  // those other than 1
@@ -44,8 +47,8 @@ class KernelGenerator {
   void copy_chip_to_chip();
   void fill_part();
   void gemm();
-  void reduce();
-  void scan();
+  void reduce(std::optional<uint64_t> turn = {});
+  void scan(std::optional<uint64_t> turn = {});
   void update_scalar();
   void loop(int depth);
   void loop_body(const T::Expr& var, int64_t low, int64_t high, bool may_leave, int depth);
@@ -75,7 +78,13 @@ class KernelGenerator {
   std::optional<Part> part_of_tensor();
   std::optional<T::Operand> match(const TileInfo& tile, const std::vector<int64_t>& wide, const Part* peer);
   T::Expr begin_in(const TileInfo& tile, int dim, int64_t extent);
-  bool reduction_source(bool (*takes)(DType), Part& part, DType& dtype, int& tile);
+  struct Source {
+    Part part;
+    DType dtype;
+    int tile;
+  };
+  std::optional<Source> reduction_source(bool (*takes)(DType));
+  Source fresh_source(DType dtype);
   T::Operand matrix(int64_t rows, int64_t cols, DType dtype, std::optional<TileInfo>* whole);
 
   // Runs `body` and takes back the tiles, indices and scalars that it brought into scope.

@@ -1,8 +1,6 @@
 // The reductions and scans of random kernels.
 #include "fuzz/kernel_generator.h"
 
-#include <algorithm>
-
 namespace tilewright::fuzz {
 
 namespace {
@@ -24,8 +22,40 @@ const std::vector<Reduction>& reductions() {
   return kAll;
 }
 
-bool is_any(DType) { return true; }
-bool is_bits(DType t) { return !is_float(t); }
+bool takes_any(DType) { return true; }
+bool takes_numbers(DType t) { return !is_boolean(t); }
+bool takes_bits(DType t) { return !is_float(t); }
+
+constexpr DType kDTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,  DType::i16,    DType::i32,
+                             DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean};
+
+// Each operator with each dtype that it reduces to its like.
+template <class Op>
+struct Turn {
+  Op op;
+  DType dtype;
+};
+
+const std::vector<Turn<Reduction>>& reduction_turns() {
+  static const std::vector<Turn<Reduction>> kTurns = [] {
+    std::vector<Turn<Reduction>> turns;
+    for (const DType t : kDTypes) {
+      for (const Reduction& r : reductions()) {
+        if (r.family == Family::truths || (r.family == Family::bits ? takes_bits(t) : takes_numbers(t)))
+          turns.push_back({r, t});
+      }
+    }
+    return turns;
+  }();
+  return kTurns;
+}
+
+DType some_float(Random& random) { return random.pick({DType::f32, DType::f16, DType::bf16, DType::f64}); }
+DType some_integer(Random& random) {
+  return random.pick({DType::i32, DType::i32, DType::i64, DType::i8, DType::i16, DType::u8, DType::u16, DType::u32});
+}
+
+bool same_family(DType a, DType b) { return is_float(a) == is_float(b) && is_boolean(a) == is_boolean(b); }
 
 }  // namespace
 
@@ -41,43 +71,38 @@ std::optional<KernelGenerator::Part> KernelGenerator::part_of_tensor() {
   return Part{.operand = *operand, .extents = extents};
 }
 
-// What to reduce: a part of a tensor, of a tile, or a new tile.
-bool KernelGenerator::reduction_source(bool (*takes)(DType), Part& part, DType& dtype, int& tile) {
-  if (random_.chance(15)) {
-    const std::optional<Part> found = part_of_tensor();
-    if (!found) return false;
-    part = *found;
-    const auto of = std::find_if(around_.tensors.begin(), around_.tensors.end(),
-                                 [&](const TileInfo& t) { return t.tile.id() == part.operand.tile; });
-    dtype = of->dtype;
-    tile = part.operand.tile;
-    return takes(dtype);
-  }
-  std::optional<TileInfo> src = some_tile(false);
-  if (!src || !takes(src->dtype) || random_.chance(40)) {
-    DType t = random_.chance(50) ? some_dtype()
-                                 : random_.pick({DType::f64, DType::i8, DType::i64, DType::boolean, DType::u8,
-                                                 DType::i16, DType::u32, DType::i32, DType::f16, DType::bf16});
-    if (!takes(t)) t = random_.pick({DType::i32, DType::i32, DType::boolean, DType::u8, DType::i8, DType::i64});
-    src = fresh(small_shape(int(random_.between(1, 3))), t);
-  }
-  if (src->rank() == 0) return false;
-  part = part_of(*src);
-  dtype = src->dtype;
-  tile = src->tile.id();
-  return true;
+KernelGenerator::Source KernelGenerator::fresh_source(DType dtype) {
+  const TileInfo tile = fresh(small_shape(int(random_.between(1, 3))), dtype);
+  return {.part = part_of(tile), .dtype = dtype, .tile = tile.tile.id()};
 }
 
-void KernelGenerator::reduce() {
-  const Reduction& reduction = random_.pick(reductions());
-  const Family family = reduction.family;
-  Part part{.operand = T::Operand(T::Tile(0)), .extents = {}};
-  DType from = DType::f32;
-  int src = -1;
-  if (!reduction_source(family == Family::bits ? is_bits : is_any, part, from, src)) return;
-  const auto rank = int(part.extents.size());
+// A part of a tensor, of a tile, or a new tile.
+std::optional<KernelGenerator::Source> KernelGenerator::reduction_source(bool (*takes)(DType)) {
+  if (random_.chance(15)) {
+    const std::optional<Part> part = part_of_tensor();
+    if (!part) return std::nullopt;
+    const DType t = T::Tile(part->operand.tile).dtype();
+    if (!takes(t)) return std::nullopt;
+    return Source{.part = *part, .dtype = t, .tile = part->operand.tile};
+  }
+  const std::optional<TileInfo> src = some_tile(false);
+  if (!src || src->rank() == 0 || !takes(src->dtype)) return std::nullopt;
+  return Source{.part = part_of(*src), .dtype = src->dtype, .tile = src->tile.id()};
+}
+
+void KernelGenerator::reduce(std::optional<uint64_t> turn) {
+  const auto& turns = reduction_turns();
+  const Turn<Reduction>& chosen = turn ? turns[*turn % turns.size()] : random_.pick(turns);
+  const Family family = chosen.op.family;
+  const size_t tiles = around_.tiles.size();
+  const std::optional<Source> src =
+      turn ? fresh_source(chosen.dtype) : reduction_source(family == Family::bits ? takes_bits : takes_any);
+  if (!src) return;
+  if (turn) around_.tiles.erase(around_.tiles.begin() + int64_t(tiles), around_.tiles.end());
+  const DType from = src->dtype;
+  const auto rank = int(src->part.extents.size());
   const int dim = int(random_.between(0, rank - 1));
-  std::vector<int64_t> shape = part.extents;
+  std::vector<int64_t> shape = src->part.extents;
   if (rank == 1 ? random_.chance(70) : random_.chance(40)) {
     shape[size_t(dim)] = 1;
   } else {
@@ -86,47 +111,43 @@ void KernelGenerator::reduce() {
 
   const bool truths = family == Family::truths || (family == Family::bits && is_boolean(from));
   const auto some_result = [&] {
-    if (truths) return DType::boolean;
-    if (is_float(from)) return random_.pick({DType::f32, DType::f16, DType::bf16, DType::f64});
-    return random_.pick({DType::i32, DType::i32, DType::i64, DType::i8, DType::i16, DType::u8, DType::u32});
+    return truths ? DType::boolean : is_float(from) ? some_float(random_) : some_integer(random_);
   };
-  DType to = truths || is_boolean(from) || random_.chance(45) ? some_result() : from;
+  const DType to = truths || is_boolean(from) || random_.chance(35) ? some_result() : from;
   T::ReduceOptions options{.dim = random_.chance(50) ? dim : dim - rank, .clear = random_.chance(55)};
   if (family == Family::orders) options.nan_propagate = random_.chance(30);
   if (random_.chance(10)) options.batch = int(random_.between(1, 4));
   if (!truths && random_.chance(15)) options.accumulate = some_result();
 
   // Into a part of a tile that is there, or into a new one.
-  const std::optional<TileInfo> old = random_.chance(30) ? some_tile(true) : std::nullopt;
-  if (old && old->tile.id() != src && old->rank() > 0 && is_float(old->dtype) == is_float(to) &&
-      is_boolean(old->dtype) == is_boolean(to)) {
+  const std::optional<TileInfo> old = random_.chance(20) ? some_tile(true) : std::nullopt;
+  if (old && old->tile.id() != src->tile && old->rank() > 0 && same_family(old->dtype, to)) {
     if (const auto dst = match(*old, wide_extents(shape), nullptr))
-      return reduction.word(part.operand, *dst, options, T::SourcePos::here());
+      return chosen.op.word(src->part.operand, *dst, options, T::SourcePos::here());
   }
   const TileInfo dst = options.clear ? allocate(shape, to) : fresh(shape, to);
-  reduction.word(part.operand, dst.tile, options, T::SourcePos::here());
+  chosen.op.word(src->part.operand, dst.tile, options, T::SourcePos::here());
   if (options.clear) around_.tiles.push_back(dst);
 }
 
-void KernelGenerator::scan() {
-  const bool max = random_.chance(50);
+void KernelGenerator::scan(std::optional<uint64_t> turn) {
+  constexpr uint64_t kCount = sizeof(kDTypes) / sizeof(kDTypes[0]);
+  const bool max = turn ? *turn / kCount % 2 == 1 : random_.chance(50);
   const bool in_place = random_.chance(35);
-  const std::optional<TileInfo> src =
-      random_.chance(60) ? some_tile(in_place) : fresh(small_shape(int(random_.between(1, 3))), some_dtype());
+  const size_t tiles = around_.tiles.size();
+  std::optional<TileInfo> src =
+      turn ? fresh(small_shape(int(random_.between(1, 3))), kDTypes[*turn % kCount]) : some_tile(in_place);
   if (!src || src->rank() == 0 || (in_place && is_boolean(src->dtype))) return;
   const Part part = part_of(*src);
   const int dim = int(random_.between(0, src->rank() - 1));
   T::ScanOptions options{.dim = random_.chance(50) ? dim : dim - src->rank(), .reverse = random_.chance(40)};
   if (max) options.nan_propagate = random_.chance(30);
-  DType to = src->dtype;
-  const auto some_result = [&] {
-    return is_float(to) ? random_.pick({DType::f32, DType::f16, DType::bf16, DType::f64})
-                        : random_.pick({DType::i32, DType::i64, DType::i8, DType::i16, DType::u8, DType::u32});
-  };
+  const bool floats = is_float(src->dtype);
+  const auto some_result = [&] { return floats ? some_float(random_) : some_integer(random_); };
   if (random_.chance(15)) options.accumulate = some_result();
-  const auto scan_in_place = [&] { max ? T::cummax(part.operand, options) : T::cumsum(part.operand, options); };
-  if (in_place) return scan_in_place();
-  if (is_boolean(to) || random_.chance(30)) to = some_result();
+  if (in_place) return max ? T::cummax(part.operand, options) : T::cumsum(part.operand, options);
+  if (turn) around_.tiles.erase(around_.tiles.begin() + int64_t(tiles), around_.tiles.end());
+  const DType to = is_boolean(src->dtype) || random_.chance(30) ? some_result() : src->dtype;
   const TileInfo dst = allocate(part.extents, to);
   max ? T::cummax(part.operand, dst.tile, options) : T::cumsum(part.operand, dst.tile, options);
   around_.tiles.push_back(dst);
