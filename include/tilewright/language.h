@@ -481,6 +481,10 @@ void reduce_any(const Operand& src, const Operand& dst, const ReduceOptions& opt
 void reduce_all(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
                 SourcePos pos = SourcePos::here());
 
+// Whether some (every) element of a tile or slice, as it is here, is not 0. Also inside T::Parallel.
+Expr any_of(const Operand& region, SourcePos pos = SourcePos::here());
+Expr all_of(const Operand& region, SourcePos pos = SourcePos::here());
+
 struct ScanOptions {
   int dim = 0;                           // of src, counted from the end if negative
   bool reverse = false;                  // from the last element to the first

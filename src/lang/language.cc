@@ -5,6 +5,7 @@
 #include "ir/bounds.h"
 #include "lang/builder.h"
 #include "lang/convert.h"
+#include "ops/access.h"
 #include "ops/copy.h"
 #include "ops/gemm.h"
 #include "ops/raster.h"
@@ -287,6 +288,29 @@ void scan(ops::ScanKind kind, const Operand& src, const Operand* dst, const Scan
   b.append(ops::make_scan(kind, from, to, attrs, b.kernel(to_loc(pos)), to_loc(pos)));
 }
 
+// Whether some or all elements are not 0: a variable that serial loops set, so that it can be used in parallel loops.
+Expr truth_of(const Operand& operand, bool all, SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  const ops::Operand part = to_operand(operand);
+  Builder& b = builder(pos);
+  const ir::TileRef ref = ops::resolve(part, b.kernel(loc), all ? "all_of" : "any_of");
+  const int result = b.add_tile(ir::Space::local, {}, {}, DType::boolean, loc);
+  b.store(result, {}, ir::bool_imm(all, loc), loc);
+  const std::vector<int> dims = ops::wide_dims(ref);
+  std::vector<ir::Expr> vars;
+  std::vector<int> loops;
+  for (const int d : dims) {
+    vars.push_back(b.fresh_var("k", ir::kIndex, loc));
+    const ir::LoopDim dim{.var = vars.back(), .begin = ir::int_imm(0), .extent = ref.region[size_t(d)].extent};
+    loops.push_back(b.open_loop(ir::LoopKind::serial, {dim}, {}, loc));
+  }
+  const ir::Expr element = ops::read(b.kernel(loc), ref, ops::coordinates(ref, dims, vars), DType::boolean, loc);
+  const ir::ExprKind kind = all ? ir::ExprKind::bit_and : ir::ExprKind::bit_or;
+  b.store(result, {}, ir::binary(kind, b.load(result, {}, loc), element, loc), loc);
+  for (size_t k = loops.size(); k-- > 0;) b.close_loop(loops[k]);
+  return from_ir(b.load(result, {}, loc));
+}
+
 }  // namespace
 
 void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
@@ -319,6 +343,9 @@ void reduce_any(const Operand& src, const Operand& dst, const ReduceOptions& opt
 void reduce_all(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
   reduce(ops::ReduceKind::all, src, dst, options, pos);
 }
+
+Expr any_of(const Operand& region, SourcePos pos) { return truth_of(region, false, pos); }
+Expr all_of(const Operand& region, SourcePos pos) { return truth_of(region, true, pos); }
 
 void cumsum(const Operand& src, const Operand& dst, const ScanOptions& options, SourcePos pos) {
   scan(ops::ScanKind::sum, src, &dst, options, pos);

@@ -326,6 +326,24 @@ void add_forms(std::vector<Row>& rows) {
         }));
   }
   rows.push_back(tensor_row(
+      "any_of and all_of", {numbers(T::i32, {3, 4}, {0, 0, 0, 0, 1, 1, 1, 1, 0, 5, 0, 0}), HostArray(T::i32, {3, 3})},
+      [](const Tiles& t) {
+        auto blocks = T::Kernel({1});
+        auto s = T::alloc_shared({3, 4}, T::i32);
+        T::copy(t[0], s);
+        for (auto i : T::serial(3)) {
+          const T::Expr any = T::any_of(s(i, T::slice(0, 4)));
+          s(i, 0) = 7;  // too late for `any`
+          T::if_(any, [&] { t[1](i, 0) = 1; });
+        }
+        for (auto i : T::Parallel(3)) t[1](i, 1) = T::if_then_else(T::all_of(s(i, T::all)), 1, 2);
+        t[1](0, 2) = T::cast(T::any_of(t[0]), T::i32) + T::cast(T::all_of(s(T::slice(1, 1), T::all)), T::i32) * 2;
+      },
+      [](const Args&, std::vector<Expected>& after) {
+        const std::array<Real, 9> wanted = {0, 2, 3, 1, 1, 0, 1, 2, 0};
+        for (size_t i = 0; i < wanted.size(); ++i) after[1].set(static_cast<int64_t>(i), wanted[i]);
+      }));
+  rows.push_back(tensor_row(
       "into a scalar", {numbers(T::f32, {4}, {1, -5, 2, 3}), HostArray(T::f32, {2})},
       [](const Tiles& t) {
         auto blocks = T::Kernel({1});
