@@ -23,13 +23,12 @@ const std::vector<Reduction>& reductions() {
 }
 
 bool takes_any(DType) { return true; }
-bool takes_numbers(DType t) { return !is_boolean(t); }
 bool takes_bits(DType t) { return !is_float(t); }
 
 constexpr DType kDTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,  DType::i16,    DType::i32,
                              DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean};
 
-// Each operator with each dtype that it reduces to its like.
+// Each operator with each dtype that it takes.
 template <class Op>
 struct Turn {
   Op op;
@@ -41,8 +40,7 @@ const std::vector<Turn<Reduction>>& reduction_turns() {
     std::vector<Turn<Reduction>> turns;
     for (const DType t : kDTypes) {
       for (const Reduction& r : reductions()) {
-        if (r.family == Family::truths || (r.family == Family::bits ? takes_bits(t) : takes_numbers(t)))
-          turns.push_back({r, t});
+        if (r.family != Family::bits || takes_bits(t)) turns.push_back({r, t});
       }
     }
     return turns;
@@ -133,7 +131,8 @@ void KernelGenerator::reduce(std::optional<uint64_t> turn) {
 void KernelGenerator::scan(std::optional<uint64_t> turn) {
   constexpr uint64_t kCount = sizeof(kDTypes) / sizeof(kDTypes[0]);
   const bool max = turn ? *turn / kCount % 2 == 1 : random_.chance(50);
-  const bool in_place = random_.chance(35);
+  const bool truths = turn && is_boolean(kDTypes[*turn % kCount]);
+  const bool in_place = !truths && random_.chance(35);
   const size_t tiles = around_.tiles.size();
   std::optional<TileInfo> src =
       turn ? fresh(small_shape(int(random_.between(1, 3))), kDTypes[*turn % kCount]) : some_tile(in_place);

@@ -263,6 +263,21 @@ TEST(Language, ReductionsOfDynamicExtents) {
   }
 }
 
+TEST(Language, SlowReductionsAreRemarked) {
+  const Program p = T::prim_func("slow", [] {
+    auto A = T::tensor("A", {3, 4}, T::f32);
+    auto sums = T::tensor("sums", {3}, T::f32);
+    auto blocks = T::Kernel({1});
+    T::reduce_sum(A, sums, {.accumulate = T::f16});
+    T::cummax(A, {.dim = 1, .nan_propagate = true});
+  });
+  const CompiledKernel kernel = compile(p, {.target = "cpu"});
+  ASSERT_EQ(kernel.remarks().size(), 2u);
+  EXPECT_EQ(kernel.remarks()[0].kind, "scalar_reduce");
+  EXPECT_EQ(kernel.remarks()[0].text.substr(0, 26), "reduce_sum of A runs one e");
+  EXPECT_EQ(kernel.remarks()[1].kind, "scalar_scan");
+}
+
 TEST(Language, DynamicExtentsStridesAndWorkspace) {
   const Program p = T::prim_func("dynamic", [] {
     auto m = T::dynamic("m");
