@@ -189,12 +189,15 @@ class Tile {
   int id_;
 };
 
-// What a tile operation takes: a whole tile, an element or head address, or a slice.
+class Var;
+
+// What a tile operation takes: a whole tile, an element or head address, a slice, or a scalar variable.
 class Operand {
  public:
   Operand(const Tile& t, SourcePos p = SourcePos::here()) : tile(t.id()), pos(p) {}
   Operand(const Access& access, SourcePos p = SourcePos::here())
       : tile(access.tile()), subscripts(access.subscripts()), pos(p) {}
+  Operand(const Var& v, SourcePos p = SourcePos::here());
   int tile;
   std::vector<Subscript> subscripts;
   SourcePos pos;
@@ -213,8 +216,10 @@ class Var {
   void operator*=(const Expr& value) const { access_ *= value; }
 
  private:
+  friend class Operand;
   Access access_;
 };
+inline Operand::Operand(const Var& v, SourcePos p) : Operand(v.access_, p) {}
 
 // Extents, e.g. {M, block_K}.
 class Shape {
@@ -553,13 +558,51 @@ void gemm(const Operand& A, const Operand& B, const Operand& C, const GemmOption
           SourcePos pos = SourcePos::here());
 
 struct ReduceOptions {
-  int dim = -1;       // of src, counted from the end if negative
-  bool clear = true;  // false: combine with what dst holds
+  int dim = -1;                          // of src, counted from the end if negative
+  bool clear = true;                     // false: combine with what dst holds
+  int batch = 1;                         // results that share one synchronisation; the same results
+  bool nan_propagate = false;            // max, min, absmax: NaN gives NaN, instead of being ignored
+  std::optional<DType> accumulate = {};  // instead of the widest of src, dst and f32 (integers: dst)
 };
+// dst = reduce(src) along one dimension, which dst lacks or has with extent 1.
 void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
                 SourcePos pos = SourcePos::here());
 void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
                 SourcePos pos = SourcePos::here());
+void reduce_min(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                SourcePos pos = SourcePos::here());
+void reduce_abssum(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                   SourcePos pos = SourcePos::here());
+void reduce_absmax(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                   SourcePos pos = SourcePos::here());
+// Integers, or booleans.
+void reduce_bitand(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                   SourcePos pos = SourcePos::here());
+void reduce_bitor(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                  SourcePos pos = SourcePos::here());
+void reduce_bitxor(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                   SourcePos pos = SourcePos::here());
+// Whether some (every) element is not 0, into booleans.
+void reduce_any(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                SourcePos pos = SourcePos::here());
+void reduce_all(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                SourcePos pos = SourcePos::here());
+
+// Whether some (every) element of a tile or slice, as it is here, is not 0. Also inside T::Parallel.
+Expr any_of(const Operand& region, SourcePos pos = SourcePos::here());
+Expr all_of(const Operand& region, SourcePos pos = SourcePos::here());
+
+struct ScanOptions {
+  int dim = 0;                           // of src, counted from the end if negative
+  bool reverse = false;                  // from the last element to the first
+  bool nan_propagate = false;            // cummax: as for reduce_max
+  std::optional<DType> accumulate = {};  // as for a reduction
+};
+// Each element of dst is the sum (maximum) of the elements of src up to its place. Without dst: in place.
+void cumsum(const Operand& src, const Operand& dst, const ScanOptions& options = {}, SourcePos pos = SourcePos::here());
+void cumsum(const Operand& tile, const ScanOptions& options = {}, SourcePos pos = SourcePos::here());
+void cummax(const Operand& src, const Operand& dst, const ScanOptions& options = {}, SourcePos pos = SourcePos::here());
+void cummax(const Operand& tile, const ScanOptions& options = {}, SourcePos pos = SourcePos::here());
 
 enum class Order : uint8_t { row, col };
 inline constexpr Order row = Order::row, col = Order::col, column = Order::col;

@@ -5,10 +5,12 @@
 #include "ir/bounds.h"
 #include "lang/convert.h"
 #include "lang/open_builder.h"
+#include "ops/access.h"
 #include "ops/copy.h"
 #include "ops/gemm.h"
 #include "ops/raster.h"
 #include "ops/reduce.h"
+#include "ops/scan.h"
 #include "support/error.h"
 
 #include <exception>
@@ -280,8 +282,44 @@ namespace {
 
 void reduce(ops::ReduceKind kind, const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
   const ops::Operand from = to_operand(src), to = to_operand(dst);
+  const ops::ReduceAttrs attrs{.dim = options.dim,
+                               .clear = options.clear,
+                               .batch = options.batch,
+                               .combine = {.nan_propagate = options.nan_propagate, .accumulate = options.accumulate}};
   Builder& b = builder(pos);
-  b.append(ops::make_reduce(kind, from, to, options.dim, options.clear, b.kernel(to_loc(pos)), to_loc(pos)));
+  b.append(ops::make_reduce(kind, from, to, attrs, b.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+void scan(ops::ScanKind kind, const Operand& src, const Operand* dst, const ScanOptions& options, SourcePos pos) {
+  const ops::Operand from = to_operand(src), to = dst ? to_operand(*dst) : from;
+  const ops::ScanAttrs attrs{.dim = options.dim,
+                             .reverse = options.reverse,
+                             .combine = {.nan_propagate = options.nan_propagate, .accumulate = options.accumulate}};
+  Builder& b = builder(pos);
+  b.append(ops::make_scan(kind, from, to, attrs, b.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+// Whether some or all elements are not 0: a variable that serial loops set, so that it can be used in parallel loops.
+Expr truth_of(const Operand& operand, bool all, SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  const ops::Operand part = to_operand(operand);
+  Builder& b = builder(pos);
+  const ir::TileRef ref = ops::resolve(part, b.kernel(loc), all ? "all_of" : "any_of");
+  const int result = b.add_tile(ir::Space::local, {}, {}, DType::boolean, loc);
+  b.store(result, {}, ir::bool_imm(all, loc), loc);
+  const std::vector<int> dims = ops::wide_dims(ref);
+  std::vector<ir::Expr> vars;
+  std::vector<int> loops;
+  for (const int d : dims) {
+    vars.push_back(b.fresh_var("k", ir::kIndex, loc));
+    const ir::LoopDim dim{.var = vars.back(), .begin = ir::int_imm(0), .extent = ref.region[size_t(d)].extent};
+    loops.push_back(b.open_loop(ir::LoopKind::serial, {dim}, {}, loc));
+  }
+  const ir::Expr element = ops::read(b.kernel(loc), ref, ops::coordinates(ref, dims, vars), DType::boolean, loc);
+  const ir::ExprKind kind = all ? ir::ExprKind::bit_and : ir::ExprKind::bit_or;
+  b.store(result, {}, ir::binary(kind, b.load(result, {}, loc), element, loc), loc);
+  for (size_t k = loops.size(); k-- > 0;) b.close_loop(loops[k]);
+  return from_ir(b.load(result, {}, loc));
 }
 
 }  // namespace
@@ -291,6 +329,46 @@ void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptions& opt
 }
 void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
   reduce(ops::ReduceKind::max, src, dst, options, pos);
+}
+void reduce_min(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::min, src, dst, options, pos);
+}
+void reduce_abssum(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::abssum, src, dst, options, pos);
+}
+void reduce_absmax(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::absmax, src, dst, options, pos);
+}
+void reduce_bitand(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::bit_and, src, dst, options, pos);
+}
+void reduce_bitor(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::bit_or, src, dst, options, pos);
+}
+void reduce_bitxor(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::bit_xor, src, dst, options, pos);
+}
+void reduce_any(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::any, src, dst, options, pos);
+}
+void reduce_all(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
+  reduce(ops::ReduceKind::all, src, dst, options, pos);
+}
+
+Expr any_of(const Operand& region, SourcePos pos) { return truth_of(region, false, pos); }
+Expr all_of(const Operand& region, SourcePos pos) { return truth_of(region, true, pos); }
+
+void cumsum(const Operand& src, const Operand& dst, const ScanOptions& options, SourcePos pos) {
+  scan(ops::ScanKind::sum, src, &dst, options, pos);
+}
+void cumsum(const Operand& tile, const ScanOptions& options, SourcePos pos) {
+  scan(ops::ScanKind::sum, tile, nullptr, options, pos);
+}
+void cummax(const Operand& src, const Operand& dst, const ScanOptions& options, SourcePos pos) {
+  scan(ops::ScanKind::max, src, &dst, options, pos);
+}
+void cummax(const Operand& tile, const ScanOptions& options, SourcePos pos) {
+  scan(ops::ScanKind::max, tile, nullptr, options, pos);
 }
 
 void use_swizzle(int panel_size, const SwizzleOptions& options, SourcePos pos) {

@@ -37,8 +37,10 @@ void check_rank(const Operand& operand, const Kernel& kernel, std::string_view o
       .hint("give one index or slice per dimension; T::all takes a whole dimension");
 }
 
-// Extents for a head address, from the peer's region.
-ir::Region head_region(const Operand& head, const TileRef& peer, const Kernel& kernel, std::string_view op) {
+}  // namespace
+
+TileRef resolve_head_address(const Operand& head, const TileRef& peer, const Kernel& kernel, std::string_view op) {
+  check_rank(head, kernel, op);
   ir::Region region;
   const size_t rank = head.subscripts.size();
   const size_t peer_rank = peer.region.size();
@@ -55,10 +57,8 @@ ir::Region head_region(const Operand& head, const TileRef& peer, const Kernel& k
     const Expr extent = has_peer ? peer.region[d + peer_rank - rank].extent : ir::int_imm(1);
     region.push_back({.begin = head.subscripts[d].begin, .extent = extent});
   }
-  return region;
+  return {.tile = head.tile, .region = std::move(region), .slot = {}};
 }
-
-}  // namespace
 
 TileRef resolve(const Operand& operand, const Kernel& kernel, std::string_view op) {
   check_rank(operand, kernel, op);
@@ -83,12 +83,8 @@ Pair resolve_pair(const Operand& first, const Operand& second, const Kernel& ker
   if (scalars || !first.head_address()) pair.first = resolve(first, kernel, op);
   if (scalars || !second.head_address()) pair.second = resolve(second, kernel, op);
   if (scalars) return pair;
-  if (first.head_address()) {
-    pair.first = {.tile = first.tile, .region = head_region(first, pair.second, kernel, op), .slot = {}};
-  }
-  if (second.head_address()) {
-    pair.second = {.tile = second.tile, .region = head_region(second, pair.first, kernel, op), .slot = {}};
-  }
+  if (first.head_address()) pair.first = resolve_head_address(first, pair.second, kernel, op);
+  if (second.head_address()) pair.second = resolve_head_address(second, pair.first, kernel, op);
   return pair;
 }
 

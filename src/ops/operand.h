@@ -27,8 +27,12 @@ struct Operand {
 // The region an operand names by itself: a whole tile, or a slice whose indices have extent 1.
 ir::TileRef resolve(const Operand& operand, const ir::Kernel& kernel, std::string_view op);
 
-// Both regions of a copy-like pair. A head address takes the peer's extents, right-aligned: A(b, i * 64, 0) against a
-// tile [64, 32] is the region [1, 64, 32]. Throws when a rank is too small or both are head addresses.
+// The region at a head address, with the peer's extents, right-aligned: A(b, i * 64, 0) against a tile [64, 32] is the
+// region [1, 64, 32]. Throws when the rank is too small.
+ir::TileRef resolve_head_address(const Operand& head, const ir::TileRef& peer, const ir::Kernel& kernel,
+                                 std::string_view op);
+
+// Both regions of a copy-like pair: a head address takes the peer's extents; two of them are one element each.
 struct Pair {
   ir::TileRef first, second;
 };

@@ -4,14 +4,20 @@
 #include "ops/gemm.h"
 #include "ops/raster.h"
 #include "ops/reduce.h"
+#include "ops/scan.h"
 
-#include <array>
+#include <vector>
 
 namespace tilewright::ops {
 
 std::span<const ir::OpDef* const> all_ops() {
-  static const std::array<const ir::OpDef*, 6> kOps = {
-      &copy_op(), &fill_op(), &gemm_op(), &reduce_op(ReduceKind::sum), &reduce_op(ReduceKind::max), &use_swizzle_op()};
+  static const std::vector<const ir::OpDef*> kOps = [] {
+    std::vector<const ir::OpDef*> ops = {&copy_op(), &fill_op(), &gemm_op(), &use_swizzle_op()};
+    for (const std::span<const ir::OpDef> family : {reduce_ops(), scan_ops()}) {
+      for (const ir::OpDef& op : family) ops.push_back(&op);
+    }
+    return ops;
+  }();
   return kOps;
 }
 

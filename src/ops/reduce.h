@@ -1,19 +1,45 @@
-// reduce_sum and reduce_max along one dimension.
+// Reductions of one dimension of a region.
 #pragma once
 
 #include "ir/op.h"
+#include "ops/combine.h"
 #include "ops/operand.h"
+
+#include <span>
 
 namespace tilewright::ops {
 
-enum class ReduceKind : uint8_t { sum, max };
+// Rows of the table in reduce.cc.
+enum class ReduceKind : uint8_t { sum, max, min, abssum, absmax, bit_and, bit_or, bit_xor, any, all };
 
-// tiles = {src, dst}; attrs: dim (0-based, of src), clear. dst has the extents of src without `dim`, or with 1 there.
-// With clear, dst = reduce(src); without, dst = combine(dst, reduce(src)). Sums are accumulated in at least f32 and
-// rounded to dst once, in any order. max ignores NaN; the reduction of no elements is 0 for sum, -inf (or the
-// smallest integer) for max.
+// Attributes: dim, clear, batch, nan_propagate, accumulate.
+struct ReduceAttrs {
+  int64_t dim = -1;  // of src; negative counts from the end, in a statement it is 0 or more
+  bool clear = true;
+  int64_t batch = 1;  // results that share one synchronisation, where threads reduce together
+  CombineAttrs combine = {};
+
+  static ReduceAttrs from(const ir::Attrs& attrs, size_t rank);
+  ir::Attrs to_attrs() const;
+};
+
+// tiles = {src, dst}, two tiles in any spaces. The extents of dst other than 1 are those of src without `dim`, in
+// order. With clear, dst = reduce(src); without, dst = combine(dst, reduce(src)).
+//
+// reduce(src) starts from the identity, so that is what no elements give: 0 for sum, abssum, absmax, bitor, bitxor and
+// any; all ones for bitand and all; -inf or the smallest integer for max; +inf or the largest integer for min. Each
+// element is cast to the dtype of accumulation, then (abssum, absmax) made positive, then combined, in any order; the
+// result is cast to dst once. max, min and absmax ignore NaN, or with nan_propagate give NaN for it.
 const ir::OpDef& reduce_op(ReduceKind kind);
-ir::Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, int64_t dim, bool clear,
+std::span<const ir::OpDef> reduce_ops();
+bool is_reduce(const ir::OpStmt& op);
+
+// Operands as in a copy: a head address of dst takes the extents of src without `dim`; src has to be a tile or a slice.
+ir::Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, const ReduceAttrs& attrs,
                      const ir::Kernel& kernel, const Loc& loc);
+
+// A sum or maximum between on-chip tiles in its default form, where dimension d of dst belongs to dimension d of src
+// for all but the last one: what a loop over rows can do without further questions than strides and dtypes.
+bool reduces_rows(const ir::OpStmt& op, const ir::Kernel& kernel);
 
 }  // namespace tilewright::ops

@@ -5,6 +5,7 @@
 #include "ops/operand.h"
 #include "ops/raster.h"
 #include "ops/reduce.h"
+#include "ops/scan.h"
 #include "passes/cpu_atoms.h"
 #include "passes/fact_rewriter.h"
 #include "passes/passes.h"
@@ -106,12 +107,17 @@ bool CpuLowering::lower(const OpStmt& op, const Loc& loc, Block& out) {
     }
     return false;
   }
-  const bool reduces =
-      op.def == &ops::reduce_op(ops::ReduceKind::sum) || op.def == &ops::reduce_op(ops::ReduceKind::max);
-  if (!reduces || lower_reduce(op, loc, out)) return reduces;
+  if (ops::is_scan(op)) {
+    remark("scalar_scan", loc,
+           fmt::format("{} of {} runs one element after the other: each needs the one before it", op.def->name,
+                       tile(op.tiles[0]).name));
+    return false;
+  }
+  if (!ops::is_reduce(op)) return false;
+  if (lower_reduce(op, loc, out)) return true;
   remark("scalar_reduce", loc,
-         fmt::format("{} of {} runs one element after the other, several times slower than by vectors: it is not along "
-                     "the last dimension, or its types differ",
+         fmt::format("{} of {} runs one element after the other, several times slower than by vectors, which take sums "
+                     "and maxima along the last dimension of on-chip tiles of one dtype, without options",
                      op.def->name, tile(op.tiles[0]).name));
   return false;
 }
@@ -266,6 +272,7 @@ bool CpuLowering::lower_gemm(const OpStmt& op, const Loc& loc, Block& out) {
 }
 
 bool CpuLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
+  if (!ops::reduces_rows(op, context_.kernel)) return false;
   const TileRef &src = op.tiles[0], &dst = op.tiles[1];
   const bool is_max = op.def == &ops::reduce_op(ops::ReduceKind::max);
   const int rank = tile(src).rank();

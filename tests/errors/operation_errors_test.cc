@@ -196,17 +196,7 @@ TEST(OperationErrors, ReduceIntoAnotherFamily) {
                      AT(T::reduce_sum(a, r));
                    });
                  }),
-                 "reduce_sum: f32 elements cannot be reduced into i32");
-}
-
-TEST(OperationErrors, ReduceOfGlobalTensor) {
-  expect_refused(refusal_of([] {
-                   in_kernel([](auto A, auto, auto) {
-                     auto r = T::alloc_fragment({64}, T::f32, "r");
-                     AT(T::reduce_sum(A, r));
-                   });
-                 }),
-                 "reduce_sum: A is in global memory");
+                 "reduce_sum: f32 elements cannot be combined into i32");
 }
 
 TEST(OperationErrors, ReduceOntoItself) {

@@ -9,17 +9,17 @@ namespace {
 constexpr int64_t kMaxTileElems = 320;
 constexpr int64_t kMaxRepeats = 48;
 
-std::vector<int64_t> wide_extents(const std::vector<int64_t>& extents) {
-  std::vector<int64_t> out;
-  std::copy_if(extents.begin(), extents.end(), std::back_inserter(out), [](int64_t e) { return e != 1; });
-  return out;
-}
-
 T::Shape shape_of(const std::vector<int64_t>& extents) {
   return T::Shape(std::vector<T::Expr>(extents.begin(), extents.end()));
 }
 
 }  // namespace
+
+std::vector<int64_t> wide_extents(const std::vector<int64_t>& extents) {
+  std::vector<int64_t> out;
+  std::copy_if(extents.begin(), extents.end(), std::back_inserter(out), [](int64_t e) { return e != 1; });
+  return out;
+}
 
 void KernelGenerator::scope(const std::function<void()>& body) {
   const size_t tiles = around_.tiles.size(), indices = around_.indices.size(), scalars = around_.scalars.size();
@@ -258,30 +258,6 @@ void KernelGenerator::gemm() {
   }
 }
 
-void KernelGenerator::reduce() {
-  const std::optional<TileInfo> src = some_tile(false);
-  if (!src || src->rank() == 0 || is_boolean(src->dtype)) return;
-  Part part = part_of(*src);
-  const int dim = int(random_.between(0, src->rank() - 1));
-  std::vector<int64_t> shape = part.extents;
-  const bool keeps = src->rank() == 1 ? random_.chance(70) : random_.chance(40);
-  if (keeps) {
-    shape[size_t(dim)] = 1;
-  } else {
-    shape.erase(shape.begin() + dim);
-  }
-  DType to = src->dtype;
-  if (random_.chance(45)) {
-    to = is_float(to) ? random_.pick({DType::f32, DType::f16, DType::bf16, DType::f64})
-                      : random_.pick({DType::i32, DType::i64, DType::i8, DType::i16});
-  }
-  const bool clear = random_.chance(55);
-  const TileInfo dst = clear ? allocate(shape, to) : fresh(shape, to);
-  T::ReduceOptions options{.dim = random_.chance(50) ? dim : dim - src->rank(), .clear = clear};
-  (random_.chance(50) ? T::reduce_sum : T::reduce_max)(part.operand, dst.tile, options, T::SourcePos::here());
-  if (clear) around_.tiles.push_back(dst);
-}
-
 void KernelGenerator::update_scalar() {
   const DType t = some_dtype();
   const T::Var v = T::alloc_var(t, exprs_.make(t, 2));
@@ -299,7 +275,12 @@ void KernelGenerator::action(int depth) {
   if (kind < 24) return copy_chip_to_chip();
   if (kind < 30) return fill_part();
   if (kind < 44) return gemm();
-  if (kind < 58) return reduce();
+  if (kind < 58) {
+    if (random_.chance(35)) return scan();
+    const int64_t times = random_.between(1, 3);
+    for (int64_t i = 0; i < times; ++i) reduce();
+    return;
+  }
   if (kind < 64) return update_scalar();
   if (kind < 80 || depth == 0) {
     const std::optional<TileInfo> dst = some_tile(true);

@@ -25,7 +25,12 @@ struct KernelPlan {
   std::vector<TileInfo> dumps;            // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
   Surroundings surroundings;              // tensors and scalars of the program
   std::map<std::string, int64_t>* words;  // how often a word was used that the tree does not show
+  // Chooses the reductions and scans that the kernel has in any case: consecutive numbers go through all of them, with
+  // every dtype.
+  std::optional<uint64_t> turn = {};
 };
+
+std::vector<int64_t> wide_extents(const std::vector<int64_t>& extents);  // those other than 1
 
 // Adds one kernel to the program that is being built.
 class KernelGenerator {
@@ -45,7 +50,8 @@ class KernelGenerator {
   void copy_chip_to_chip();
   void fill_part();
   void gemm();
-  void reduce();
+  void reduce(std::optional<uint64_t> turn = {});
+  void scan(std::optional<uint64_t> turn = {});
   void update_scalar();
   void loop(int depth);
   void nested_loop(bool is_grid, int depth);
@@ -73,8 +79,16 @@ class KernelGenerator {
   std::vector<int64_t> small_shape(int rank);
   DType some_dtype();
   Part part_of(const TileInfo& tile);
+  std::optional<Part> part_of_tensor();
   std::optional<T::Operand> match(const TileInfo& tile, const std::vector<int64_t>& wide, const Part* peer);
   T::Expr begin_in(const TileInfo& tile, int dim, int64_t extent);
+  struct Source {
+    Part part;
+    DType dtype;
+    int tile;
+  };
+  std::optional<Source> reduction_source(bool (*takes)(DType));
+  Source fresh_source(DType dtype);
   T::Operand matrix(int64_t rows, int64_t cols, DType dtype, std::optional<TileInfo>* whole);
 
   // Runs `body` and takes back the tiles, indices and scalars that it brought into scope.

@@ -9,6 +9,8 @@ namespace {
 
 namespace detail = tilewright::lang::detail;
 
+constexpr uint64_t kReductionsPerTurn = 3;
+
 T::Expr zero() { return T::Expr(0); }
 
 }  // namespace
@@ -309,6 +311,8 @@ void KernelGenerator::run() {
   for (int64_t i = 0; i < tiles; ++i) fresh(small_shape(int(random_.between(1, 4))), some_dtype());
   const int64_t actions = random_.between(2, 6);
   for (int64_t a = 0; a < actions; ++a) action(2);
+  for (uint64_t i = 0; plan_.turn && i < kReductionsPerTurn; ++i) reduce(*plan_.turn * kReductionsPerTurn + i);
+  if (plan_.turn) scan(plan_.turn);
   collect_scalars();
   for (const TileInfo& into : plan_.dumps) dump(into);
   for (const Output& output : plan_.outputs) write_output(output);

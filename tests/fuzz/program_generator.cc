@@ -16,7 +16,7 @@ constexpr int64_t kMaxBlocks = 8;
 // One program: its tensors and scalars, the values they get, and its kernels.
 class Generator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed), prefix_("p" + std::to_string(seed) + "_") {}
+  explicit Generator(uint64_t seed) : seed_(seed), random_(seed), prefix_("p" + std::to_string(seed) + "_") {}
   std::vector<Contents> run();
   const std::map<std::string, int64_t>& words() const { return words_; }
 
@@ -33,6 +33,7 @@ class Generator {
   void add_kernel(bool is_last);
   Output plan_output(const KernelPlan& plan, bool workspace);
 
+  uint64_t seed_;
   Random random_;
   std::string prefix_;
   int count_ = 0;
@@ -213,6 +214,7 @@ Output Generator::plan_output(const KernelPlan& plan, bool workspace) {
 
 void Generator::add_kernel(bool is_last) {
   KernelPlan plan{};
+  if (is_last) plan.turn = seed_;
   const int64_t grid_rank = random_.between(1, 3);
   int64_t room = kMaxBlocks;
   for (int64_t g = 0; g < grid_rank; ++g) {
@@ -223,7 +225,7 @@ void Generator::add_kernel(bool is_last) {
   for (int64_t i = 0; i < outputs; ++i) plan.outputs.push_back(plan_output(plan, !is_last && i == 0));
   int64_t blocks = 1;
   for (int64_t e : plan.grid_extents) blocks *= e;
-  plan.dumps.push_back(add_tensor(DType::f64, {blocks, 6, random_.between(6, 10), random_.between(12, 24)}, "D"));
+  plan.dumps.push_back(add_tensor(DType::f64, {blocks, 8, random_.between(6, 10), random_.between(12, 24)}, "D"));
   plan.dumps.push_back(add_tensor(tensor_dtype(), {blocks, 2, random_.between(6, 10), random_.between(12, 24)}, "D"));
   for (size_t g = 0; g < plan.grid_extents.size(); ++g) {
     T::Expr extent = plan.grid_extents[g];

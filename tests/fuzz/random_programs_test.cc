@@ -312,9 +312,16 @@ std::vector<std::string> required() {
                                   "if",
                                   "let"};
   for (const char* t : {"f32", "f16", "bf16", "i32"}) {
-    for (const char* op : {"copy", "fill", "gemm", "reduce_sum", "reduce_max"})
-      out.push_back(fmt::format("op {} {}", op, t));
+    for (const char* op : {"copy", "fill", "gemm"}) out.push_back(fmt::format("op {} {}", op, t));
     out.push_back(fmt::format("store {}", t));
+  }
+  for (int number = 0; number < kNumDTypes; ++number) {
+    const DType t = DType(number);
+    const auto require = [&](const char* op) { out.push_back(fmt::format("op {} {}", op, to_string(t))); };
+    for (const char* op : {"reduce_any", "reduce_all", "cumsum", "cummax"}) require(op);
+    for (const char* op : {"reduce_sum", "reduce_max", "reduce_min", "reduce_abssum", "reduce_absmax"}) require(op);
+    if (is_float(t)) continue;
+    for (const char* op : {"reduce_bitand", "reduce_bitor", "reduce_bitxor"}) require(op);
   }
   for (const char* kind : {"load", "add", "sub", "mul", "min", "max", "eq", "ne", "lt", "le", "select", "cast"}) {
     for (const char* c : {"float", "int"}) out.push_back(fmt::format("expr {} {}", kind, c));

@@ -48,6 +48,20 @@ float random_tree(std::mt19937& random, const std::vector<float>& terms, size_t 
   return random_tree(random, terms, lo, mid) + random_tree(random, terms, mid, hi);
 }
 
+TEST(Tracked, ANumberWithABoundIsNotNan) {
+  std::vector<float> x = {0.1f, 0.7f};
+  float out = 0;
+  Builder b;
+  const TileId in = b.tensor("X", f32, {int_imm(2)}), result = b.tensor("Out", f32, {});
+  const TileId sum = b.tile("sum", Space::local, f32, {});
+  b.add(b.put(sum, {}, binary(ExprKind::mul, b.get(in, {int_imm(0)}), b.get(in, {int_imm(1)}))));
+  const Expr value = b.get(sum, {});
+  b.add(b.put(result, {}, select(binary(ExprKind::ne, value, value), float_imm(1000, f32), value)));
+  const InterpResult r = b.run({view(x, f32, {2}), TensorView{.data = &out, .dtype = f32, .shape = {}}}, kTrack);
+  EXPECT_GT(r.bounds(1)[0], 0);
+  EXPECT_LT(r.bounds(1)[0], 1e-6);
+}
+
 TEST(Tracked, AnyAssociationAndFmaStayInside) {
   std::mt19937 random(7);
   for (int n : {1, 2, 3, 17, 128, 1000}) {

@@ -83,6 +83,26 @@ TEST(PrintParse, TextIsReadable) {
   EXPECT_EQ(print(read(text)), text);
 }
 
+TEST(PrintParse, OptionsOfReductionsAndScans) {
+  const std::string text = R"tw(program p() vars 1 {
+
+  kernel k(bx@0 < 1) threads 1 {
+    tile a: shared f32[4, 8]
+    tile r: fragment f16[4, 1]
+    tile b: shared bool[8]
+    reduce_sum(a[0:4, 0:8], r[0:4, 0]) {dim = 1, batch = 4, accumulate = "bf16"}
+    reduce_absmax(a[0:4, bx:+8], r[0:4, 0]) {dim = 1, clear = false, nan_propagate = true, accumulate = "f64"}
+    reduce_all(a[0:4, 0:8], b[0:8]) {dim = 0}
+    reduce_bitxor(b[0:8], b[0]) {dim = 0}
+    cumsum(a[0:4, 0:8], a[0:4, 0:8]) {dim = 0, reverse = true, accumulate = "f16"}
+    cummax(a[0, 0:4], r[0:4, 0]) {dim = 1, nan_propagate = true}
+  }
+}
+)tw";
+  EXPECT_EQ(print(read(text)), text);
+  expect_round_trip(read(text));
+}
+
 TEST(PrintParse, RandomProgramsRoundTrip) {
   for (uint32_t seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE(seed);

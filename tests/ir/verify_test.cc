@@ -319,7 +319,7 @@ const std::string kFillA = "fill(a[0:8, 0:64]; 0.0)\n    ";
 
 TEST(VerifyInitialisation, UpdatesNeedAnInitialValue) {
   const Refusal r = refused(kFillA + "$" + kGemm, kUnwritten);
-  EXPECT_EQ(r.hint, "call T::clear(c) first or pass clear_accum");
+  EXPECT_EQ(r.hint, "call T::clear(c) first, or have the operation clear it");
   ASSERT_EQ(r.notes.size(), 1u);
   EXPECT_EQ(r.notes[0].text, "c  fragment f32[8, 8]");
   // The update of an earlier iteration has read undefined values itself.

@@ -233,6 +233,51 @@ TEST(Language, SoftmaxRowWithReductions) {
   expect_exact(p, {counted(T::f32, {kRows, kCols}), HostArray(T::f32, {kRows})}, 1, {1, 1, 1});
 }
 
+TEST(Language, ReductionsOfDynamicExtents) {
+  const Program p = T::prim_func("rows", [] {
+    auto m = T::dynamic("m"), k = T::dynamic("k");
+    auto A = T::tensor("A", {m, k}, T::i32);
+    auto sums = T::tensor("sums", {m}, T::i32);
+    auto columns = T::tensor("columns", {k}, T::i32);
+    {
+      auto [b] = T::Kernel({m});
+      T::reduce_sum(A(T::slice(b, b + 1), T::all), sums(b));
+      T::cumsum(A(b, T::all), {.dim = 1, .reverse = true});
+    }
+    auto blocks = T::Kernel({1});
+    T::reduce_max(A, columns, {.dim = 0});
+  });
+  for (const int64_t m : {0, 1, 5}) {
+    for (const int64_t k : {0, 1, 6}) {
+      std::vector<Real> sums(static_cast<size_t>(m)), columns(static_cast<size_t>(k), -0x1p31L);
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = k; j-- > 0;) {
+          sums[static_cast<size_t>(i)] += static_cast<Real>(i * k + j);
+          columns[static_cast<size_t>(j)] = std::max(columns[static_cast<size_t>(j)], sums[static_cast<size_t>(i)]);
+        }
+      }
+      const Args args = {counted(T::i32, {m, k}), HostArray(T::i32, {m}), HostArray(T::i32, {k})};
+      expect_exact(p, args, 1, sums);
+      expect_exact(p, args, 2, columns);
+    }
+  }
+}
+
+TEST(Language, SlowReductionsAreRemarked) {
+  const Program p = T::prim_func("slow", [] {
+    auto A = T::tensor("A", {3, 4}, T::f32);
+    auto sums = T::tensor("sums", {3}, T::f32);
+    auto blocks = T::Kernel({1});
+    T::reduce_sum(A, sums, {.accumulate = T::f16});
+    T::cummax(A, {.dim = 1, .nan_propagate = true});
+  });
+  const CompiledKernel kernel = compile(p, {.target = "cpu"});
+  ASSERT_EQ(kernel.remarks().size(), 2u);
+  EXPECT_EQ(kernel.remarks()[0].kind, "scalar_reduce");
+  EXPECT_EQ(kernel.remarks()[0].text.substr(0, 26), "reduce_sum of A runs one e");
+  EXPECT_EQ(kernel.remarks()[1].kind, "scalar_scan");
+}
+
 TEST(Language, DynamicExtentsStridesAndWorkspace) {
   const Program p = T::prim_func("dynamic", [] {
     auto m = T::dynamic("m");

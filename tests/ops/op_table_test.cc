@@ -9,7 +9,8 @@ TEST(OpTable, Copy) { check_rows(copy_rows(), 12); }
 TEST(OpTable, Cast) { check_rows(cast_rows(), 3); }
 TEST(OpTable, Fill) { check_rows(fill_rows(), 8); }
 TEST(OpTable, Gemm) { check_rows(gemm_rows(), 12); }
-TEST(OpTable, Reduce) { check_rows(reduce_rows(), 12); }
+TEST(OpTable, Reduce) { check_rows(reduce_rows(), 40); }
+TEST(OpTable, Scan) { check_rows(scan_rows(), 40); }
 TEST(OpTable, FloatArithmetic) { check_rows(float_rows(), 2); }
 TEST(OpTable, Math) { check_rows(math_rows(), 2); }
 TEST(OpTable, IntegerArithmetic) { check_rows(integer_rows(), 4); }

@@ -185,6 +185,10 @@ FloatNode<M> ExprCompiler<M>::float_node(const Expr& e) const {
 template <class M>
 IntNode<M> ExprCompiler<M>::compare_floats(const Expr& e) const {
   using Float = typename M::Float;
+  if (e.is(ExprKind::ne) && ir::equal(e.arg(0), e.arg(1))) {
+    // Two readings of one value have one error: x != x asks for NaN only.
+    return closure<M, typename M::Int>([a = float_node(e.arg(0))](Machine<M>& m) { return M::is_nan(a->run(m)); });
+  }
   FloatNode<M> x = float_node(e.arg(0)), y = float_node(e.arg(1));
   const auto make = [&]<ExprKind kKind>() -> IntNode<M> {
     return closure<M, typename M::Int>([a = std::move(x), b = std::move(y)](Machine<M>& m) {

@@ -57,6 +57,7 @@ struct Plain {
   static Int compare(Float a, Float b) {
     return compares<kKind>(a, b);
   }
+  static Int is_nan(Float a) { return std::isnan(a); }
   static Float call(ir::MathFn fn, DType dtype, Float a) { return call_value(fn, dtype, a); }
   static Float cast(DType, DType to, Float a) { return rounded(to, a); }
   static Float from_int(DType from, DType to, Int a) { return from_int_value(from, to, a); }
@@ -73,6 +74,7 @@ struct Plain {
 };
 
 struct Tracked {
+  static constexpr double kUnbounded = std::numeric_limits<double>::infinity();
   using Float = TrackedFloat;
   using Int = TrackedInt;
   static constexpr bool kTracked = true;
@@ -109,6 +111,8 @@ struct Tracked {
   static Int compare(const Float& a, const Float& b) {
     return {compares<kKind>(a.value, b.value), may_flip(a, b)};
   }
+  // Every admissible result is a number where this one is, within its bound.
+  static Int is_nan(const Float& a) { return {std::isnan(a.value), !(a.bound.err < kUnbounded)}; }
   static Float call(ir::MathFn fn, DType dtype, const Float& a) { return tracked_call(fn, dtype, a); }
   static Float cast(DType from, DType to, const Float& a) { return tracked_cast(from, to, a); }
   static Float from_int(DType from, DType to, const Int& a) { return tracked_from_int(from, to, a); }

@@ -33,12 +33,13 @@ struct Max {
   }
 };
 
-// combine(start, row[0], ..., row[n - 1]) in some order.
+// combine(start, combine(identity, row[0], ..., row[n - 1])) in some order: a NaN in `start` is ignored by Max even
+// where the row has nothing but NaN.
 template <class Op, class T>
 TW_INLINE T reduce_row(const T* row, i64 n, T start) {
   constexpr int kLanes = TW_VEC_BYTES / int(sizeof(T)), kChains = 4;
   using V = Vec<T>;
-  T result = start;
+  T result = Op::template identity<T>();
   i64 i = 0;
   if (n >= kLanes) {
     V acc[kChains];
@@ -51,7 +52,7 @@ TW_INLINE T reduce_row(const T* row, i64 n, T start) {
     for (int l = 0; l < kLanes; ++l) result = Op::combine(result, T(all[l]));
   }
   for (; i < n; ++i) result = Op::combine(result, row[i]);
-  return result;
+  return Op::combine(start, result);
 }
 
 }  // namespace tilewright::device::cpu
