@@ -28,8 +28,15 @@ class CpuNames {
   const ir::Kernel& kernel_;
 };
 
-// The C++ type of a value of `t` in an expression; 16-bit floats are computed in float.
+// The C++ type of a value of `t` in an expression; narrow floats are computed in float.
 std::string value_type(DType t);
+// The C++ type of an element of `t` in memory: "float", "tw::F16", ...
+std::string memory_type(DType t);
+// A value of dtype `from` as a narrow float may be another than the same bits of that dtype: the type of the memory that
+// converts.
+std::string converting_type(DType from, DType to);
+// `value`, of the type that `dtype` is computed in, rounded or wrapped to `dtype`.
+std::string rounded_text(DType dtype, std::string value);
 
 class CpuExprWriter {
  public:
@@ -47,8 +54,9 @@ class CpuExprWriter {
   std::string text(const ir::Expr& e, int parent);
   std::string binary(const ir::Expr& e, int parent);
   std::string cast(const ir::Expr& e);
+  std::string reinterpret(const ir::Expr& e);
+  std::string call(const ir::Expr& e);
   std::string load(const ir::Expr& e);
-  std::string rounded(DType dtype, std::string value);
   std::string offset(ir::TileId tile, std::span<const ir::Expr> at);
   // Condition, site and coordinates of a run-time check.
   std::string in_bounds(const ir::Tile& tile, std::span<const ir::Expr> at);
