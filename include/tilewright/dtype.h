@@ -9,24 +9,7 @@ namespace tilewright {
 
 // An element type. Rounding and wrapping rules are written down in docs/language.md; `target/dtype.h` computes them.
 // f8e4m3 is OCP's E4M3 (e4m3fn: NaN but no infinity), f8e5m2 is OCP's E5M2, tf32 a 32-bit float of 10 fraction bits.
-enum class DType : uint8_t {
-  boolean,
-  i8,
-  i16,
-  i32,
-  i64,
-  u8,
-  u16,
-  u32,
-  u64,
-  f8e4m3,
-  f8e5m2,
-  f16,
-  bf16,
-  tf32,
-  f32,
-  f64
-};
+enum class DType : uint8_t { boolean, i8, i16, i32, i64, u8, u16, u32, u64, f8e4m3, f8e5m2, f16, bf16, tf32, f32, f64 };
 
 inline constexpr int kNumDTypes = 16;
 
@@ -46,7 +29,7 @@ constexpr int bits_of(DType t) { return 8 * bytes_of(t); }
 
 // "f32", "i64", "bool", ...
 constexpr std::string_view to_string(DType t) {
-  constexpr std::string_view kNames[kNumDTypes] = {"bool", "i8",  "i16",    "i32",    "i64", "u8",   "u16",  "u32",
+  constexpr std::string_view kNames[kNumDTypes] = {"bool", "i8",     "i16",    "i32", "i64",  "u8",   "u16", "u32",
                                                    "u64",  "f8e4m3", "f8e5m2", "f16", "bf16", "tf32", "f32", "f64"};
   return kNames[static_cast<int>(t)];
 }

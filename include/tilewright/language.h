@@ -127,8 +127,8 @@ requires(std::convertible_to<E, Expr>&&...) Expr any_of(const E&... conditions) 
 }
 
 // Integers.
-Expr truncdiv(const Expr& a, const Expr& b);  // towards zero
-Expr truncmod(const Expr& a, const Expr& b);  // a - truncdiv(a, b) * b
+Expr truncdiv(const Expr& a, const Expr& b);   // towards zero
+Expr truncmod(const Expr& a, const Expr& b);   // a - truncdiv(a, b) * b
 Expr align_up(const Expr& x, const Expr& to);  // the next multiple
 Expr shift_left(const Expr& a, const Expr& b);
 Expr shift_right(const Expr& a, const Expr& b);
@@ -167,7 +167,7 @@ Expr erf(const Expr& x);
 Expr sigmoid(const Expr& x);
 Expr floor(const Expr& x);
 Expr ceil(const Expr& x);
-Expr round(const Expr& x);  // to nearest even
+Expr round(const Expr& x);      // to nearest even
 Expr nearbyint(const Expr& x);  // the same
 Expr trunc(const Expr& x);
 Expr atan2(const Expr& y, const Expr& x);

@@ -32,8 +32,8 @@ class CpuNames {
 std::string value_type(DType t);
 // The C++ type of an element of `t` in memory: "float", "tw::F16", ...
 std::string memory_type(DType t);
-// A value of dtype `from` as a narrow float may be another than the same bits of that dtype: the type of the memory that
-// converts.
+// A value of dtype `from` as a narrow float may be another than the same bits of that dtype: the type of the memory
+// that converts.
 std::string converting_type(DType from, DType to);
 // `value`, of the type that `dtype` is computed in, rounded or wrapped to `dtype`.
 std::string rounded_text(DType dtype, std::string value);

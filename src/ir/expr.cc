@@ -15,9 +15,9 @@ namespace tilewright::ir {
 namespace {
 
 constexpr std::array<std::string_view, 28> kKindNames = {
-    "int_imm",  "float_imm", "var",    "load",    "add", "sub", "mul",    "div",  "floordiv",
-    "floormod", "min",       "max",    "eq",      "ne",  "lt",  "le",     "and",  "or",
-    "not",      "bit_and",   "bit_or", "bit_xor", "shl", "shr", "select", "cast", "reinterpret", "call"};
+    "int_imm", "float_imm", "var", "load", "add",    "sub",  "mul",         "div", "floordiv", "floormod",
+    "min",     "max",       "eq",  "ne",   "lt",     "le",   "and",         "or",  "not",      "bit_and",
+    "bit_or",  "bit_xor",   "shl", "shr",  "select", "cast", "reinterpret", "call"};
 
 uint64_t mix(uint64_t h, uint64_t v) {
   h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
@@ -348,11 +348,8 @@ Expr reinterpret(Expr value, DType dtype, Loc loc) {
     return is_float(dtype) ? float_imm(load_float(dtype, &memory), dtype, std::move(loc))
                            : int_imm(load_int(dtype, &memory), dtype, std::move(loc));
   }
-  return make({.kind = ExprKind::reinterpret,
-               .dtype = dtype,
-               .name = {},
-               .args = {std::move(value)},
-               .loc = std::move(loc)});
+  return make(
+      {.kind = ExprKind::reinterpret, .dtype = dtype, .name = {}, .args = {std::move(value)}, .loc = std::move(loc)});
 }
 
 namespace {

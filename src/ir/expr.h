@@ -55,11 +55,11 @@ enum class ExprKind : uint8_t {
   bit_or,
   bit_xor,
   shl,
-  shr,     // integers
-  select,  // args = {condition, then, otherwise}
-  cast,    // to dtype
+  shr,          // integers
+  select,       // args = {condition, then, otherwise}
+  cast,         // to dtype
   reinterpret,  // the bytes in memory read as dtype, which has as many; the payload of a NaN is free
-  call,    // value.i is a MathFn; all args are evaluated
+  call,         // value.i is a MathFn; all args are evaluated
 };
 
 std::string_view to_string(ExprKind kind);

@@ -77,16 +77,14 @@ int64_t truncated_remainder(DType t, int64_t x, int64_t y) {
 
 template <class F>
 double float_value_in(MathFn fn, DType t, F x, F y, F z) {
-  switch (fn) {
 #define TW_FLOAT_1(name, operands, ulps, meaning, slope, cpu) \
-  case MathFn::name: return double(meaning);
+  if (fn == MathFn::name) return double(meaning);
 #define TW_FLOAT_2(name, operands, ulps, meaning, moved, cpu) \
-  case MathFn::name: return double(meaning);
+  if (fn == MathFn::name) return double(meaning);
 #define TW_FLOAT_3(name, operands, ulps, meaning, moved, cpu) \
-  case MathFn::name: return double(meaning);
+  if (fn == MathFn::name) return double(meaning);
 #include "ir/math_functions.inc"
-    default: throw internal_error({}, "{} has no float result", to_string(fn));
-  }
+  throw internal_error({}, "{} has no float result", to_string(fn));
 }
 
 }  // namespace
@@ -108,25 +106,21 @@ double float_value(MathFn fn, DType dtype, const std::array<double, 3>& operands
 }
 
 bool test_value(MathFn fn, double x) {
-  switch (fn) {
 #define TW_TEST(name, meaning, cpu) \
-  case MathFn::name: return meaning;
+  if (fn == MathFn::name) return meaning;
 #include "ir/math_functions.inc"
-    default: throw internal_error({}, "{} is no test", to_string(fn));
-  }
+  throw internal_error({}, "{} is no test", to_string(fn));
 }
 
 int64_t int_value(MathFn fn, DType t, int64_t x, int64_t y) {
-  switch (fn) {
-    // The most negative value wraps to itself.
-    case MathFn::abs: return x < 0 && !is_unsigned(t) ? wrap_to(t, int64_t(0 - uint64_t(x))) : x;
+  // The most negative value wraps to itself.
+  if (fn == MathFn::abs) return x < 0 && !is_unsigned(t) ? wrap_to(t, int64_t(0 - uint64_t(x))) : x;
 #define TW_INT_1(name, meaning, cpu) \
-  case MathFn::name: return meaning;
+  if (fn == MathFn::name) return meaning;
 #define TW_INT_2(name, meaning, cpu) \
-  case MathFn::name: return meaning;
+  if (fn == MathFn::name) return meaning;
 #include "ir/math_functions.inc"
-    default: throw internal_error({}, "{} has no integer result", to_string(fn));
-  }
+  throw internal_error({}, "{} has no integer result", to_string(fn));
 }
 
 }  // namespace tilewright::ir

@@ -223,7 +223,7 @@ ExprParser::Value ExprParser::build(std::string_view word, std::vector<Value> ar
   const std::optional<MathFn> fn = math_fn_from_string(word);
   const std::optional<DType> bits = word.starts_with("as_") ? dtype_from_string(word.substr(3)) : std::nullopt;
   if (!kind && !type && !fn && !bits && word != "select") {
-    refuse_unbuilt(word, loc);
+    refuse_unbuilt(word.starts_with("as_") ? word.substr(3) : word, loc);
     throw invalid_kernel(loc, "there is no function {}", word)
         .hint("functions are min, max, select, bit_and, bit_or, bit_xor, shl, shr, dtypes (casts) and math functions");
   }

@@ -199,7 +199,8 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
 bool CpuLowering::gemm_fits(const OpStmt& op, std::string& why) const {
   const DType a = tile(op.tiles[0]).dtype, b = tile(op.tiles[1]).dtype, c = tile(op.tiles[2]).dtype;
   const DType compute = cpu_storage(c);
-  if (cpu_storage(a) != compute || cpu_storage(b) != compute || (compute != DType::f32 && compute != DType::f64 && compute != DType::i32)) {
+  if (cpu_storage(a) != compute || cpu_storage(b) != compute ||
+      (compute != DType::f32 && compute != DType::f64 && compute != DType::i32)) {
     why = fmt::format("{} products into {}", to_string(a), to_string(c));
     return false;
   }
@@ -277,7 +278,8 @@ bool CpuLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
   if (dim != rank - 1 || !same || !inside(src) || !inside(dst)) return false;
 
   const bool keeps = !ir::bool_attr(op.attrs, "clear", true);
-  // A sum into a narrow float starts from a value that was rounded already; only a fresh one may be accumulated in place.
+  // A sum into a narrow float starts from a value that was rounded already; only a fresh one may be accumulated in
+  // place.
   if (is_narrow_float(to) && !is_max && keeps) return false;
   std::vector<Expr> vars, extents;
   TileRef row = src, element = dst;

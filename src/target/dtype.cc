@@ -97,9 +97,7 @@ double round_to(DType t, double value) {
   return round_in_format(t, value);
 }
 
-double constant_of(DType t, double value) {
-  return std::isinf(value) && has_infinity(t) ? value : round_to(t, value);
-}
+double constant_of(DType t, double value) { return std::isinf(value) && has_infinity(t) ? value : round_to(t, value); }
 
 bool is_outside(DType t, double value) {
   if (!std::isfinite(value)) return std::isinf(value) && !has_infinity(t);
@@ -116,8 +114,9 @@ bool holds_all(DType to, DType from) {
 
 bool is_unbuilt_dtype(std::string_view name) {
   static constexpr std::array<std::string_view, 17> kNames = {
-      "i1",     "i2",     "i4",         "u1",         "u2",          "u4",          "f4e2m1", "f6e2m3", "f6e3m2",
-      "f8e3m4", "f8e8m0", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz", "f128", "c64", "c128"};
+      "i1",     "i2",     "i4",     "u1",     "u2",         "u4",         "f4e2m1",
+      "f6e2m3", "f6e3m2", "f8e3m4", "f8e8m0", "f8e4m3fnuz", "f8e5m2fnuz", "f8e4m3b11fnuz",
+      "f128",   "c64",    "c128"};
   return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 

@@ -200,8 +200,9 @@ FloatNode<M> ExprCompiler<M>::float_call(const Expr& e) const {
     });
   }
   if (info.arity == 1) {
-    return closure<M, Float>(
-        [a = std::move(x), fn, dtype](Machine<M>& m) { return M::call(fn, dtype, {a->run(m), {}, {}}); });
+    return closure<M, Float>([a = std::move(x), fn, dtype](Machine<M>& m) {
+      return M::call(fn, dtype, {a->run(m), {}, {}});
+    });
   }
   FloatNode<M> y = float_node(e.arg(1)), z = info.arity == 3 ? float_node(e.arg(2)) : nullptr;
   return closure<M, Float>([a = std::move(x), b = std::move(y), c = std::move(z), fn, dtype](Machine<M>& m) {
@@ -219,9 +220,9 @@ FloatNode<M> ExprCompiler<M>::float_node(const Expr& e) const {
     case ExprKind::load: return load_node<Float>(e);
     case ExprKind::select: return select_node<Float>(e, float_node(e.arg(1)), float_node(e.arg(2)));
     case ExprKind::cast: return float_cast(e);
-    case ExprKind::reinterpret: return reinterpreted<Float>(e, [](DType from, DType to, const auto& a) {
-        return M::reinterpret_as_float(from, to, a);
-      });
+    case ExprKind::reinterpret:
+      return reinterpreted<Float>(
+          e, [](DType from, DType to, const auto& a) { return M::reinterpret_as_float(from, to, a); });
     case ExprKind::call: return float_call(e);
     default:
       return with_float_dtype(e.dtype(), [&]<DType kDType>() { return this->template float_arithmetic<kDType>(e); });
@@ -325,9 +326,9 @@ IntNode<M> ExprCompiler<M>::int_node(const Expr& e) const {
       return closure<M, Int>([a = int_node(e.arg(0))](Machine<M>& m) {
         return M::map([](int64_t v) { return int64_t(v == 0); }, a->run(m));
       });
-    case ExprKind::reinterpret: return reinterpreted<Int>(e, [](DType from, DType to, const auto& a) {
-        return M::reinterpret_as_int(from, to, a);
-      });
+    case ExprKind::reinterpret:
+      return reinterpreted<Int>(e,
+                                [](DType from, DType to, const auto& a) { return M::reinterpret_as_int(from, to, a); });
     case ExprKind::call: return int_call(e);
     default:
       if (ir::is_comparison(e.kind()) && is_float(e.arg(0).dtype())) return compare_floats(e);

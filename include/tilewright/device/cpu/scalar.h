@@ -125,8 +125,8 @@ TW_INLINE double to_odd(i64 x) {
   return exact ? d : negative ? -truncated : truncated;
 }
 
-// A number of any type as an f32 that rounds to a narrow float as the number itself does: the number where f32 holds it,
-// else odd.
+// A number of any type as an f32 that rounds to a narrow float as the number itself does: the number where f32 holds
+// it, else odd.
 TW_INLINE float to_odd_f32(float x) { return x; }
 TW_INLINE float to_odd_f32(double x) { return to_odd(x); }
 TW_INLINE float to_odd_f32(u64 x) {
