@@ -150,6 +150,10 @@ std::string CpuExprWriter::binary(const Expr& e, int parent) {
     }
     throw internal_error(e.loc(), "no C++ text for {}", to_string(e.kind()));
   }
+  // f32 keeps too few digits below its normal numbers to round a product or quotient of tf32 twice.
+  if (operand == DType::tf32 && (e.is(ExprKind::mul) || e.is(ExprKind::div))) {
+    return fmt::format("tw::to_tf32(double({}){}double({}))", text(e.arg(0)), op->symbol, text(e.arg(1)));
+  }
   const bool needs_rounding = !ir::is_comparison(e.kind()) && rounded_text(operand, "x") != "x";
   const int outer = needs_rounding ? 0 : parent;
   std::string out = text(e.arg(0), op->precedence) + op->symbol + text(e.arg(1), op->precedence + 1);

@@ -141,7 +141,8 @@ TEST(F8, EveryPatternAndEveryConversionFromSixteenBits) {
       EXPECT_EQ(stored, memory);
     }
     std::vector<double> finite;  // of the patterns 0, 1, ...
-    for (int bits = 0; std::isfinite(f8_from_definition(t, bits)); ++bits) finite.push_back(f8_from_definition(t, bits));
+    for (int bits = 0; std::isfinite(f8_from_definition(t, bits)); ++bits)
+      finite.push_back(f8_from_definition(t, bits));
     for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
       for (const double v : {f16_value(uint16_t(bits)), bf16_value(uint16_t(bits))}) {
         const double want = nearest_f8(finite, v), got = round_to(t, v);

@@ -349,7 +349,8 @@ void expect_sane(const std::string& text) {
   try {
     program = read(text);
   } catch (const Error& e) {
-    ASSERT_TRUE(e.kind() == ErrorKind::invalid_kernel || e.kind() == ErrorKind::unsupported) << text << "\n" << e.what();
+    ASSERT_TRUE(e.kind() == ErrorKind::invalid_kernel || e.kind() == ErrorKind::unsupported) << text << "\n"
+                                                                                             << e.what();
     ASSERT_TRUE(e.loc().known()) << text << "\n" << e.what();
     return;
   }
@@ -357,7 +358,8 @@ void expect_sane(const std::string& text) {
   try {
     verify(program);
   } catch (const Error& e) {
-    ASSERT_TRUE(e.kind() == ErrorKind::invalid_kernel || e.kind() == ErrorKind::unsupported) << text << "\n" << e.what();
+    ASSERT_TRUE(e.kind() == ErrorKind::invalid_kernel || e.kind() == ErrorKind::unsupported) << text << "\n"
+                                                                                             << e.what();
   }
 }
 

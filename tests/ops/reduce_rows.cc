@@ -62,8 +62,8 @@ struct Line {
 Line reduce_line(const Reduction& r, const HostArray& src, int64_t outer, int64_t inner, int64_t inner_count) {
   Line line;
   const int64_t width = r.shape[axis_of(r)];
-  line.max =
-      is_float(r.out) ? -std::numeric_limits<Real>::infinity() : wrap_real(r.out, uint64_t(1) << (bits_of(r.out) - 1));
+  line.max = wrap_real(r.out, uint64_t(1) << (bits_of(r.out) - 1));
+  if (is_float(r.out)) line.max = r.out == T::f8e4m3 ? -top_of(r.out) : -std::numeric_limits<Real>::infinity();
   for (int64_t w = 0; w < width; ++w) {
     const Real v = src.get((outer * width + w) * inner_count + inner);
     ++line.count;
@@ -95,10 +95,12 @@ Reference reduce_reference(Reduction r) {
           after[1].set(at, cast_real(r.clear ? line.max : std::max(line.max, old), r.in, r.out));
         } else if (is_float(r.out)) {
           const Real value = line.sum + old, magnitudes = line.magnitudes + std::fabs(old);
-          const bool narrow = r.out == T::f16 || r.out == T::bf16;
+          const bool narrow = r.out != T::f32 && r.out != T::f64;
           const Real bound = (static_cast<Real>(line.count) + 1) * u * magnitudes +
                              (narrow ? unit_of(r.out) * std::fabs(value) : Real(0));
-          after[1].set(at, value, bound + subnormal_of(r.out) / 2);
+          // A sum beyond the largest number becomes it, and so does one that may be.
+          const Real top = is_8_bit_float(r.out) ? top_of(r.out) : std::numeric_limits<Real>::infinity();
+          after[1].set(at, std::min(std::max(value, -top), top), bound + subnormal_of(r.out) / 2);
         } else {
           after[1].set(at, wrap_real(r.out, line.wrapped + bits_of_int(old)));
         }
@@ -142,12 +144,12 @@ std::vector<Row> reduce_rows() {
       rows.push_back(reduce_row({.max = max, .shape = {5, width}}));
       rows.push_back(reduce_row({.max = max, .shape = {width, 7}, .dim = 0, .clear = width % 2 == 0}));
     }
-    for (const DType dtype : {T::f16, T::bf16, T::f64, T::i8, T::i32, T::i64}) {
+    for (const DType dtype : {T::f16, T::bf16, T::f64, T::i8, T::i32, T::i64, T::f8e4m3, T::f8e5m2, T::tf32}) {
       rows.push_back(reduce_row({.max = max, .shape = {9, 37}, .in = dtype, .out = dtype}));
       rows.push_back(reduce_row({.max = max, .shape = {9, 37}, .dim = 0, .in = dtype, .out = dtype, .clear = false}));
       rows.push_back(reduce_row({.max = max, .shape = {9, 37}, .in = dtype, .out = dtype, .values = "negative"}));
     }
-    for (const DType dtype : {T::f16, T::bf16})
+    for (const DType dtype : {T::f16, T::bf16, T::f8e4m3, T::f8e5m2, T::tf32})
       rows.push_back(reduce_row({.max = max, .shape = {9, 100}, .in = dtype, .out = T::f32}));
     for (const int dim : {0, 1, 2, -1, -2, -3})
       rows.push_back(reduce_row({.max = max, .shape = {3, 5, 7}, .dim = dim, .keep_dim = dim % 2 == 0}));
@@ -156,7 +158,7 @@ std::vector<Row> reduce_rows() {
     rows.push_back(reduce_row({.max = max, .shape = {1, 1}}));
     rows.push_back(reduce_row({.max = max, .shape = {17}, .dim = 0, .keep_dim = true}));
   }
-  for (const DType dtype : {T::f32, T::f16, T::f64}) {
+  for (const DType dtype : {T::f32, T::f16, T::f64, T::f8e4m3, T::f8e5m2}) {
     rows.push_back(reduce_row({.max = true, .shape = {6, 19}, .in = dtype, .out = dtype, .values = "nan"}));
     rows.push_back(reduce_row(
         {.max = true, .shape = {6, 19}, .dim = 0, .in = dtype, .out = dtype, .clear = false, .values = "nan"}));

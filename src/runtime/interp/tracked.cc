@@ -182,7 +182,9 @@ TrackedFloat tracked_call(MathFn fn, DType dtype, const std::array<TrackedFloat,
     err = std::min(err, std::sqrt(a.bound.err));  // |sqrt a - sqrt r|^2 <= |a - r|
   if (std::isnan(err)) err = kInfinity;
   if (info.ulps == 0) return single_term(value, err);
-  return checked_term(dtype, value, err + rounding_error(dtype, value, err, info.ulps), exact);
+  // A narrow float is computed in f32 and rounded once.
+  const double ulps = is_narrow_float(dtype) ? std::min(info.ulps, 1.0) : info.ulps;
+  return checked_term(dtype, value, err + rounding_error(dtype, value, err, ulps), exact);
 }
 
 TrackedInt tracked_test(MathFn fn, const TrackedFloat& a) {
