@@ -327,6 +327,9 @@ Tile alloc_local(const Shape& shape, DType dtype, const std::string& name = {}, 
 Var alloc_var(DType dtype, const Expr& init, SourcePos pos = SourcePos::here());
 Var alloc_var(DType dtype, SourcePos pos = SourcePos::here());
 
+// From here to the end of the enclosing block the condition holds: what the author knows and the compiler cannot.
+// Checked where it stands; a condition that does not hold ends the launch with an error.
+void assume(const Expr& condition, SourcePos pos = SourcePos::here());
 // A name for the value that `value` has here.
 Expr let(const Expr& value, SourcePos pos = SourcePos::here());
 

@@ -229,6 +229,7 @@ void CpuKernelWriter::write(const Stmt& stmt) {
 }
 
 void CpuKernelWriter::write(const OpStmt& op, const Loc& loc) {
+  if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   if (op.def == &passes::cpu_copy_in()) return write_copy(op, true, loc);
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);

@@ -27,6 +27,7 @@ struct CheckSite {
   std::string tile;
   std::string shape;  // "[128, 64]"
   bool is_store = false;
+  std::string condition = {};  // of an assumption; then there is no tile
   Loc loc;
   Loc declared;
 };

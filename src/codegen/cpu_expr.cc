@@ -1,5 +1,6 @@
 #include "codegen/cpu_expr.h"
 
+#include "ir/print.h"
 #include "support/error.h"
 
 #include <array>
@@ -278,6 +279,12 @@ std::string CpuExprWriter::store(const ir::StoreStmt& store, const Loc& loc) {
   if (!tile.on_chip()) return fmt::format("if ({}) {}", condition, assignment);
   return fmt::format("if ({}) {} else tw::fail({});", condition, assignment,
                      fail_arguments(tile, store.indices, true, loc));
+}
+
+std::string CpuExprWriter::assumption(const Expr& condition, const Loc& loc) {
+  const std::string holds = text(condition, kUnary);
+  sites_.push_back({.tile = {}, .shape = {}, .condition = ir::print(condition), .loc = loc, .declared = {}});
+  return fmt::format("if (!{}) return tw::fail(failure, {});", holds, sites_.size());
 }
 
 std::string CpuExprWriter::text(const Expr& e, int parent) {

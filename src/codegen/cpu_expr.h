@@ -47,6 +47,8 @@ class CpuExprWriter {
   std::string element(ir::TileId tile, std::span<const ir::Expr> at);
   // "A + by * 128": the address of a region's first element.
   std::string address(const ir::TileRef& ref);
+  // The statement that ends the launch with an error where an assumption does not hold.
+  std::string assumption(const ir::Expr& condition, const Loc& loc);
   // The statement that stores `value` to the element.
   std::string store(const ir::StoreStmt& store, const Loc& loc);
 

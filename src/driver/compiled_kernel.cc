@@ -42,6 +42,10 @@ char* thread_scratch(int64_t bytes) {
 }
 
 [[noreturn]] void throw_failure(const codegen::CheckSite& site, const CpuFailure& failure) {
+  if (!site.condition.empty()) {
+    throw invalid_kernel(site.loc, "{} is assumed, but does not hold", site.condition)
+        .hint("T::assume is for what every launch satisfies; T::if_ is for what some do");
+  }
   const auto rank = size_t(std::count(site.shape.begin(), site.shape.end(), ',')) + 1;
   std::string at;
   for (size_t d = 0; d < std::min<size_t>(rank, 7); ++d) at += fmt::format("{}{}", d ? ", " : "", failure.at[d]);

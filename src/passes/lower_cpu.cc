@@ -52,7 +52,7 @@ class CpuLowering : public FactRewriter {
 
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* op = ir::get_if<OpStmt>(stmt);
-    if (op == nullptr) return FactRewriter::rewrite(stmt, out);
+    if (op == nullptr || op->def->assumes) return FactRewriter::rewrite(stmt, out);
     if (op->def == &ops::use_swizzle_op()) return;
     if (lower(*op, stmt->loc, out)) return;
     expand(*op, stmt->loc, out);
