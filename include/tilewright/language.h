@@ -21,6 +21,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -36,6 +37,7 @@ namespace tilewright::lang {
 using tilewright::Program;
 
 inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf16 = DType::bf16;
+inline constexpr DType tf32 = DType::tf32, f8e4m3 = DType::f8e4m3, f8e5m2 = DType::f8e5m2;
 inline constexpr DType i8 = DType::i8, i16 = DType::i16, i32 = DType::i32, i64 = DType::i64;
 inline constexpr DType u8 = DType::u8, u16 = DType::u16, u32 = DType::u32, u64 = DType::u64;
 inline constexpr DType boolean = DType::boolean;
@@ -103,23 +105,102 @@ Expr max(const Expr& a, const Expr& b);  // a NaN operand is ignored
 Expr min(const Expr& a, const Expr& b);
 // Only the chosen side is evaluated, so a guard protects a read.
 Expr if_then_else(const Expr& condition, const Expr& then, const Expr& otherwise);
+// One of two values, both of which are evaluated: guards nothing.
+Expr select(const Expr& condition, const Expr& then, const Expr& otherwise);
+Expr clamp(const Expr& x, const Expr& low, const Expr& high);  // a NaN gives `low`
 Expr cast(const Expr& value, DType dtype);
+Expr reinterpret(const Expr& value, DType dtype);  // the same bits, of equal size
 Expr infinity(DType dtype);
+Expr max_value(DType dtype);  // the largest integer, or the largest finite number
+Expr min_value(DType dtype);
+
+// Conditions. The tests are of a float.
+Expr isnan(const Expr& x);
+Expr isinf(const Expr& x);
+Expr isfinite(const Expr& x);
+Expr likely(const Expr& condition);  // the condition; says which way it mostly goes
+template <class... E>
+requires(std::convertible_to<E, Expr>&&...) Expr all_of(const E&... conditions) {
+  return (Expr(true) && ... && Expr(conditions));
+}
+template <class... E>
+requires(std::convertible_to<E, Expr>&&...) Expr any_of(const E&... conditions) {
+  return (Expr(false) || ... || Expr(conditions));
+}
+
+// Integers.
+Expr truncdiv(const Expr& a, const Expr& b);   // towards zero
+Expr truncmod(const Expr& a, const Expr& b);   // a - truncdiv(a, b) * b
+Expr align_up(const Expr& x, const Expr& to);  // the next multiple
+Expr shift_left(const Expr& a, const Expr& b);
+Expr shift_right(const Expr& a, const Expr& b);
+Expr bitwise_and(const Expr& a, const Expr& b);
+Expr bitwise_or(const Expr& a, const Expr& b);
+Expr bitwise_xor(const Expr& a, const Expr& b);
+Expr bitwise_not(const Expr& x);
+Expr popcount(const Expr& x);  // bits that are 1
+Expr clz(const Expr& x);       // zeros above the highest 1; all bits for 0
+
+// Functions of floats; abs also of integers. docs/language.md has their errors.
 Expr abs(const Expr& x);
 Expr exp(const Expr& x);
 Expr exp2(const Expr& x);
+Expr exp10(const Expr& x);
+Expr expm1(const Expr& x);
 Expr log(const Expr& x);
 Expr log2(const Expr& x);
+Expr log10(const Expr& x);
+Expr log1p(const Expr& x);
 Expr sqrt(const Expr& x);
 Expr rsqrt(const Expr& x);
 Expr sin(const Expr& x);
 Expr cos(const Expr& x);
+Expr tan(const Expr& x);
+Expr sinh(const Expr& x);
+Expr cosh(const Expr& x);
 Expr tanh(const Expr& x);
+Expr asin(const Expr& x);
+Expr acos(const Expr& x);
+Expr atan(const Expr& x);
+Expr asinh(const Expr& x);
+Expr acosh(const Expr& x);
+Expr atanh(const Expr& x);
 Expr erf(const Expr& x);
 Expr sigmoid(const Expr& x);
 Expr floor(const Expr& x);
 Expr ceil(const Expr& x);
-Expr round(const Expr& x);  // to nearest even
+Expr round(const Expr& x);      // to nearest even
+Expr nearbyint(const Expr& x);  // the same
+Expr trunc(const Expr& x);
+Expr atan2(const Expr& y, const Expr& x);
+Expr pow(const Expr& x, const Expr& y);
+Expr hypot(const Expr& x, const Expr& y);
+Expr fmod(const Expr& x, const Expr& y);  // x - trunc(x / y) * y, exactly
+Expr copysign(const Expr& magnitude, const Expr& sign);
+Expr nextafter(const Expr& x, const Expr& to);  // the neighbouring number of the dtype
+Expr ldexp(const Expr& x, const Expr& n);       // x * 2^n for an integer n
+
+// Where a target has faster, less exact instructions they are taken.
+Expr exp_fast(const Expr& x);
+Expr exp10_fast(const Expr& x);
+Expr log_fast(const Expr& x);
+Expr log2_fast(const Expr& x);
+Expr log10_fast(const Expr& x);
+Expr sin_fast(const Expr& x);
+Expr cos_fast(const Expr& x);
+Expr tan_fast(const Expr& x);
+Expr fast_rcp(const Expr& x);
+
+// Rounded once, and never fused with another operation. The last argument says how: "rn" is to nearest even; "rz", "ru"
+// and "rd" are not built.
+Expr ieee_add(const Expr& a, const Expr& b, std::string_view rounding = "rn");
+Expr ieee_sub(const Expr& a, const Expr& b, std::string_view rounding = "rn");
+Expr ieee_mul(const Expr& a, const Expr& b, std::string_view rounding = "rn");
+Expr ieee_fdiv(const Expr& a, const Expr& b, std::string_view rounding = "rn");
+Expr ieee_fmaf(const Expr& a, const Expr& b, const Expr& c, std::string_view rounding = "rn");  // a b + c; f32, f64
+Expr ieee_frcp(const Expr& x, std::string_view rounding = "rn");                                // 1 / x
+Expr ieee_fsqrt(const Expr& x, std::string_view rounding = "rn");
+Expr ieee_frsqrt(const Expr& x, std::string_view rounding = "rn");  // 1 / sqrt(x); f32
 
 // ---- tiles -----------------------------------------------------------------------------------------------------
 
@@ -263,6 +344,9 @@ Tile alloc_local(const Shape& shape, DType dtype, const TileOptions& options, So
 Var alloc_var(DType dtype, const Expr& init, SourcePos pos = SourcePos::here());
 Var alloc_var(DType dtype, SourcePos pos = SourcePos::here());
 
+// From here to the end of the enclosing block the condition holds: what the author knows and the compiler cannot.
+// Checked where it stands; a condition that does not hold ends the launch with an error.
+void assume(const Expr& condition, SourcePos pos = SourcePos::here());
 // A name for the value that `value` has here.
 Expr let(const Expr& value, SourcePos pos = SourcePos::here());
 

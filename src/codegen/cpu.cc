@@ -114,6 +114,7 @@ void CpuKernelWriter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
 }
 
 void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
+  if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   if (op.def == &passes::cpu_copy_in()) return write_copy(op, true, loc);
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);
@@ -124,7 +125,13 @@ void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
 void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
   const int64_t rows = ir::int_attr(op.attrs, "rows", 0), cols = ir::int_attr(op.attrs, "cols", 0);
   const int64_t ld = ir::int_attr(op.attrs, "ld", 0);
-  const std::string src = exprs_.address(op.tiles[0]), dst = exprs_.address(op.tiles[1]);
+  std::string src = exprs_.address(op.tiles[0]), dst = exprs_.address(op.tiles[1]);
+  const DType from = kernel_.tile(op.tiles[0].tile).dtype, to = kernel_.tile(op.tiles[1].tile).dtype;
+  // The memory's type says how its elements are converted.
+  if (in && from == DType::f32 && to == DType::tf32) src = fmt::format("reinterpret_cast<const tw::TF32*>({})", src);
+  if (!in && converting_type(from, to) != memory_type(to)) {
+    dst = fmt::format("reinterpret_cast<{}*>({})", converting_type(from, to), dst);
+  }
   const std::string row_stride = exprs_.text(op.scalars[0]);
   const std::string valid = fmt::format("{}, {}", exprs_.text(op.scalars[2]), exprs_.text(op.scalars[3]));
   const bool contiguous = op.scalars[1].is_int(1);
@@ -152,15 +159,15 @@ void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
 }
 
 void CpuKernelWriter::write_reduce(const OpStmt& op, const Loc& loc) {
-  const char* kind = ir::int_attr(op.attrs, "max", 0) ? "Max" : "Sum";
+  const bool is_max = ir::int_attr(op.attrs, "max", 0) != 0;
+  const char* kind = is_max ? "Max" : "Sum";
   std::vector<Expr> at;
   for (const ir::RegionDim& dim : op.tiles[1].region) at.push_back(dim.begin);
   const std::string dst = exprs_.element(op.tiles[1].tile, at);
   std::string value = fmt::format("tw::reduce_row<tw::{}>({}, {}, {})", kind, exprs_.address(op.tiles[0]),
                                   ir::int_attr(op.attrs, "n", 0), dst);
   const DType dtype = kernel_.tile(op.tiles[1].tile).dtype;
-  if (dtype == DType::f16) value = "tw::round_f16(" + value + ")";
-  if (dtype == DType::bf16) value = "tw::round_bf16(" + value + ")";
+  if (is_narrow_float(dtype) && !is_max) value = rounded_text(dtype, std::move(value));
   out_.line(fmt::format("{} = {};", dst, value), loc);
 }
 

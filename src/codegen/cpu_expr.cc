@@ -1,6 +1,7 @@
 #include "codegen/cpu_expr.h"
 
 #include "ir/layout_offset.h"
+#include "ir/print.h"
 #include "support/error.h"
 
 #include <array>
@@ -87,11 +88,30 @@ std::string value_type(DType t) {
   switch (t) {
     case DType::boolean: return "bool";
     case DType::f64: return "double";
-    case DType::f16:
-    case DType::bf16:
-    case DType::f32: return "float";
-    default: return fmt::format("tw::{}", to_string(t));
+    default: return is_float(t) ? "float" : fmt::format("tw::{}", to_string(t));
   }
+}
+
+std::string memory_type(DType t) {
+  switch (t) {
+    case DType::f8e4m3: return "tw::F8E4M3";
+    case DType::f8e5m2: return "tw::F8E5M2";
+    case DType::f16: return "tw::F16";
+    case DType::bf16: return "tw::BF16";
+    case DType::tf32: return "tw::TF32";
+    case DType::boolean: return "tw::u8";
+    default: return value_type(t);
+  }
+}
+
+std::string converting_type(DType from, DType to) {
+  return to == DType::f8e5m2 && from != to ? "tw::F8E5M2Finite" : memory_type(to);
+}
+
+std::string rounded_text(DType dtype, std::string value) {
+  if (is_narrow_float(dtype)) return fmt::format("tw::round_{}({})", to_string(dtype), value);
+  if (is_narrow_int(dtype)) return value_type(dtype) + "(" + value + ")";
+  return value;
 }
 
 std::string CpuNames::var(const Expr& v) const { return fmt::format("{}_{}", v->name, v->i); }
@@ -99,15 +119,6 @@ std::string CpuNames::var(const Expr& v) const { return fmt::format("{}_{}", v->
 std::string CpuNames::tile(TileId id) const {
   const std::string& name = kernel_.tile(id).name;
   return is_reserved(name) ? name + "_tile" : name;
-}
-
-std::string memory_type(DType t) {
-  switch (t) {
-    case DType::f16: return "tw::F16";
-    case DType::bf16: return "tw::BF16";
-    case DType::boolean: return "tw::u8";
-    default: return value_type(t);
-  }
 }
 
 std::string CpuNames::memory_type(TileId id) const {
@@ -122,13 +133,6 @@ std::vector<Expr> CpuNames::strides(TileId id) const {
   std::vector<Expr> out;
   for (size_t d = 0; d < t.shape.size(); ++d) out.push_back(ir::int_imm(layout::stride_of(*t.layout, d)));
   return out;
-}
-
-std::string CpuExprWriter::rounded(DType dtype, std::string value) {
-  if (dtype == DType::f16) return "tw::round_f16(" + value + ")";
-  if (dtype == DType::bf16) return "tw::round_bf16(" + value + ")";
-  if (is_narrow_int(dtype)) return value_type(dtype) + "(" + value + ")";
-  return value;
 }
 
 std::string CpuExprWriter::define(const Expr& var, std::initializer_list<Expr> values) {
@@ -208,25 +212,53 @@ std::string CpuExprWriter::binary(const Expr& e, int parent) {
     }
     throw internal_error(e.loc(), "no C++ text for {}", to_string(e.kind()));
   }
-  const bool needs_rounding = !ir::is_comparison(e.kind()) && rounded(operand, "x") != "x";
+  // f32 keeps too few digits below its normal numbers to round a product or quotient of tf32 twice.
+  if (operand == DType::tf32 && (e.is(ExprKind::mul) || e.is(ExprKind::div))) {
+    return fmt::format("tw::to_tf32(double({}){}double({}))", text(e.arg(0)), op->symbol, text(e.arg(1)));
+  }
+  const bool needs_rounding = !ir::is_comparison(e.kind()) && rounded_text(operand, "x") != "x";
   const int outer = needs_rounding ? 0 : parent;
   std::string out = text(e.arg(0), op->precedence) + op->symbol + text(e.arg(1), op->precedence + 1);
   // -5 after a minus or plus reads better, and `a + -5` is still right.
   out = parenthesized(std::move(out), op->precedence, outer);
-  return needs_rounding ? rounded(operand, std::move(out)) : out;
+  return needs_rounding ? rounded_text(operand, std::move(out)) : out;
 }
 
 std::string CpuExprWriter::cast(const Expr& e) {
   const DType from = e.arg(0).dtype(), to = e.dtype();
   const std::string value = text(e.arg(0));
   if (is_boolean(to)) return fmt::format("({} != 0)", text(e.arg(0), 7));
-  if (to == DType::f16)
-    return from == DType::boolean ? fmt::format("float({})", value) : fmt::format("tw::to_f16({})", value);
-  if (to == DType::bf16)
-    return from == DType::boolean ? fmt::format("float({})", value) : fmt::format("tw::to_bf16({})", value);
-  if (to == DType::f32 && (from == DType::f16 || from == DType::bf16)) return text(e.arg(0), kUnary);
+  if (is_narrow_float(to)) {
+    return from == DType::boolean ? fmt::format("float({})", value)
+                                  : fmt::format("tw::to_{}({})", to_string(to), value);
+  }
+  if (to == DType::f32 && is_narrow_float(from)) return text(e.arg(0), kUnary);
   if (is_float(from) && is_integer(to)) return fmt::format("tw::saturate<{}>({})", value_type(to), value);
   return fmt::format("{}({})", value_type(to), value);
+}
+
+// The element in memory, its bytes as another type, and that element's value.
+std::string CpuExprWriter::reinterpret(const Expr& e) {
+  const DType from = e.arg(0).dtype(), to = e.dtype();
+  std::string value = text(e.arg(0));
+  if (is_narrow_float(from)) value = fmt::format("tw::from_f32<{}>({})", memory_type(from), value);
+  if (is_boolean(from)) value = fmt::format("tw::u8({})", value);
+  if (memory_type(from) != memory_type(to)) value = fmt::format("tw::bit_cast<{}>({})", memory_type(to), value);
+  if (is_narrow_float(to)) return fmt::format("tw::to_f32({})", value);
+  return is_boolean(to) ? fmt::format("({} != 0)", value) : value;
+}
+
+// As the column `cpu` of ir/math_functions.inc says.
+std::string CpuExprWriter::call(const Expr& e) {
+  const ir::MathInfo& info = ir::math_info(ir::MathFn(e->i));
+  std::string operands;
+  for (const Expr& a : e.args()) operands += (operands.empty() ? "" : ", ") + text(a);
+  std::string name(info.cpu);
+  if (name[0] == '@') name = fmt::format("__builtin_{}{}", name.substr(1), e.dtype() == DType::f64 ? "" : "f");
+  if (name.ends_with("<>")) name.insert(name.size() - 1, memory_type(e.dtype()));
+  if (info.operands == ir::MathOperands::choice) name += "<" + value_type(e.dtype()) + ">";
+  const std::string value = fmt::format("{}({})", name, operands);
+  return is_float(e.dtype()) && info.ulps > 0 ? rounded_text(e.dtype(), value) : value;
 }
 
 std::string CpuExprWriter::offset(TileId tile, std::span<const Expr> at) {
@@ -284,7 +316,7 @@ std::string CpuExprWriter::load(const Expr& e) {
   const Tile& tile = names_.kernel().tile(id);
   std::string value = element(id, e.args());
   if (names_.is_narrow(tile)) {
-    if (tile.dtype == DType::f16 || tile.dtype == DType::bf16) value = "tw::to_f32(" + value + ")";
+    if (is_narrow_float(tile.dtype)) value = "tw::to_f32(" + value + ")";
     if (is_boolean(tile.dtype)) value = "(" + value + " != 0)";
   }
   if (tile.unchecked || tile.rank() == 0) return value;
@@ -298,11 +330,14 @@ std::string CpuExprWriter::load(const Expr& e) {
 std::string CpuExprWriter::store(const ir::StoreStmt& store, const Loc& loc) {
   const Tile& tile = names_.kernel().tile(store.tile);
   std::string value;
-  if (names_.is_narrow(tile) && (tile.dtype == DType::f16 || tile.dtype == DType::bf16)) {
+  if (names_.is_narrow(tile) && is_narrow_float(tile.dtype)) {
     // Storing rounds, so a cast from f32 need not round before.
     const bool narrowing = store.value.is(ExprKind::cast) && store.value.arg(0).dtype() == DType::f32;
-    value = fmt::format("tw::from_f32<{}>({})", names_.memory_type(store.tile),
-                        text(narrowing ? store.value.arg(0) : store.value));
+    const DType from = narrowing ? DType::f32 : tile.dtype;
+    const std::string rounds = fmt::format("tw::from_f32<{}>({})", converting_type(from, tile.dtype),
+                                           text(narrowing ? store.value.arg(0) : store.value));
+    const bool as_is = converting_type(from, tile.dtype) == memory_type(tile.dtype);
+    value = as_is ? rounds : fmt::format("{}{{{}.bits}}", memory_type(tile.dtype), rounds);
   } else {
     value = text(store.value);
   }
@@ -312,6 +347,12 @@ std::string CpuExprWriter::store(const ir::StoreStmt& store, const Loc& loc) {
   if (!tile.on_chip()) return fmt::format("if ({}) {}", condition, assignment);
   return fmt::format("if ({}) {} else tw::fail({});", condition, assignment,
                      fail_arguments(tile, store.indices, true, loc));
+}
+
+std::string CpuExprWriter::assumption(const Expr& condition, const Loc& loc) {
+  const std::string holds = text(condition, kUnary);
+  sites_.push_back({.tile = {}, .shape = {}, .condition = ir::print(condition), .loc = loc, .declared = {}});
+  return fmt::format("if (!{}) return tw::fail(failure, {});", holds, sites_.size());
 }
 
 std::string CpuExprWriter::text(const Expr& e, int parent) {
@@ -332,8 +373,8 @@ std::string CpuExprWriter::text(const Expr& e, int parent) {
                                        text(e.arg(2), kTernary)),
                            kTernary, parent);
     case ExprKind::cast: return cast(e);
-    case ExprKind::call:
-      return rounded(e.dtype(), fmt::format("tw::{}({})", to_string(ir::MathFn(e->i)), text(e.arg(0))));
+    case ExprKind::reinterpret: return reinterpret(e);
+    case ExprKind::call: return call(e);
     default: return binary(e, parent);
   }
 }

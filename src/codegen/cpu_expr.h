@@ -42,10 +42,15 @@ class CpuNames {
   NarrowTiles narrow_;
 };
 
-// The C++ type of a value of `t` in an expression; 16-bit floats are computed in float.
+// The C++ type of a value of `t` in an expression; narrow floats are computed in float.
 std::string value_type(DType t);
-// That of one element in memory, where 16-bit floats are tw::F16 and tw::BF16.
+// The C++ type of an element of `t` in memory: "float", "tw::F16", ...
 std::string memory_type(DType t);
+// A value of dtype `from` as a narrow float may be another than the same bits of that dtype: the type of the memory
+// that converts.
+std::string converting_type(DType from, DType to);
+// `value`, of the type that `dtype` is computed in, rounded or wrapped to `dtype`.
+std::string rounded_text(DType dtype, std::string value);
 
 class CpuExprWriter {
  public:
@@ -62,6 +67,8 @@ class CpuExprWriter {
   std::string element(ir::TileId tile, std::span<const ir::Expr> at);
   // "A + by * 128": the address of a region's first element.
   std::string address(const ir::TileRef& ref);
+  // The statement that ends the launch with an error where an assumption does not hold.
+  std::string assumption(const ir::Expr& condition, const Loc& loc);
   // The statement that stores `value` to the element.
   std::string store(const ir::StoreStmt& store, const Loc& loc);
 
@@ -73,8 +80,9 @@ class CpuExprWriter {
   std::string text(const ir::Expr& e, int parent);
   std::string binary(const ir::Expr& e, int parent);
   std::string cast(const ir::Expr& e);
+  std::string reinterpret(const ir::Expr& e);
+  std::string call(const ir::Expr& e);
   std::string load(const ir::Expr& e);
-  std::string rounded(DType dtype, std::string value);
   std::string offset(ir::TileId tile, std::span<const ir::Expr> at);
   // Condition, site and coordinates of a run-time check.
   std::string in_bounds(const ir::Tile& tile, std::span<const ir::Expr> at);

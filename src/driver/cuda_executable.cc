@@ -171,7 +171,7 @@ void CudaLaunch::wait() const {
   if (failure.site == 0) return;
   failure_->fill(0);
   const codegen::CheckSite& site = module_->sites[size_t(failure.site - 1)];
-  throw_failed_check(site.tile, site.shape, site.is_store, site.loc, site.declared, failure.at);
+  throw_failed_check(site, failure.at);
 }
 
 double CudaLaunch::time_ms() const {

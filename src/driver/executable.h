@@ -3,6 +3,7 @@
 
 #include <tilewright/compile.h>
 
+#include "codegen/cpu.h"
 #include "runtime/bind.h"
 
 #include <memory>
@@ -39,8 +40,7 @@ class Executable {
 };
 
 // Throws Error{invalid_kernel} at a failed check of generated code.
-[[noreturn]] void throw_failed_check(const std::string& tile, const std::string& shape, bool is_store, const Loc& loc,
-                                     const Loc& declared, const long long* at);
+[[noreturn]] void throw_failed_check(const codegen::CheckSite& site, const long long* at);
 
 // Name, space, dtype and leading dimensions of each on-chip tile, for the report.
 std::string describe_tiles(const ir::Program& lowered);

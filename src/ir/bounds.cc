@@ -28,6 +28,7 @@ class RangeFinder {
   Range of_kind(const Expr& e);
   Range of_cast(const Expr& e);
   Range of_select(const Expr& e);
+  Range of_call(const Expr& e);
   Range of_operand(const Expr& e, const Expr& parent);
   // x - x cancels in the linear form only.
   Range of_sum(const Expr& e) {
@@ -61,6 +62,21 @@ Range RangeFinder::of_select(const Expr& e) {
   return join(of(e.arg(1)), of(e.arg(2)));
 }
 
+Range RangeFinder::of_call(const Expr& e) {
+  const Range all = range_of(e.dtype());
+  switch (MathFn(e->i)) {
+    case MathFn::abs: {
+      if (!is_exact_dtype(e.dtype())) return all;
+      const Range r = of(e.arg(0));
+      return r.lo >= 0 ? r : fit(r.hi < 0 ? -r.hi : Wide(0), std::max(r.hi, -r.lo), e.dtype());
+    }
+    case MathFn::popcount:
+    case MathFn::clz: return {0, bits_of(e.dtype())};
+    case MathFn::blend: return is_exact_dtype(e.dtype()) ? join(of(e.arg(1)), of(e.arg(2))) : all;
+    default: return all;
+  }
+}
+
 // A sum inside of a sum is part of the linear form of the whole.
 Range RangeFinder::of_operand(const Expr& e, const Expr& parent) {
   return is_sum(e) && is_sum(parent) ? of_node(e) : of(e);
@@ -79,11 +95,7 @@ Range RangeFinder::of_kind(const Expr& e) {
     }
     case ExprKind::select: return of_select(e);
     case ExprKind::cast: return of_cast(e);
-    case ExprKind::call: {
-      const Range r = of(e.arg(0));  // abs; the only function on integers
-      const Wide most = std::max(r.hi, -r.lo);
-      return r.lo >= 0 ? r : fit(r.hi < 0 ? -r.hi : Wide(0), most, e.dtype());
-    }
+    case ExprKind::call: return of_call(e);
     default: break;
   }
   if (!is_binary(e.kind()) || !is_exact_dtype(e.arg(0).dtype())) return all;

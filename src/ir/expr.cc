@@ -14,14 +14,10 @@ namespace tilewright::ir {
 
 namespace {
 
-constexpr std::array<std::string_view, kNumMathFns> kMathNames = {"abs",  "exp",     "exp2",  "log",  "log2",
-                                                                  "sqrt", "rsqrt",   "sin",   "cos",  "tanh",
-                                                                  "erf",  "sigmoid", "floor", "ceil", "round"};
-
-constexpr std::array<std::string_view, 27> kKindNames = {
-    "int_imm",  "float_imm", "var",    "load",    "add", "sub", "mul",    "div",  "floordiv",
-    "floormod", "min",       "max",    "eq",      "ne",  "lt",  "le",     "and",  "or",
-    "not",      "bit_and",   "bit_or", "bit_xor", "shl", "shr", "select", "cast", "call"};
+constexpr std::array<std::string_view, 28> kKindNames = {
+    "int_imm", "float_imm", "var", "load", "add",    "sub",  "mul",         "div", "floordiv", "floormod",
+    "min",     "max",       "eq",  "ne",   "lt",     "le",   "and",         "or",  "not",      "bit_and",
+    "bit_or",  "bit_xor",   "shl", "shr",  "select", "cast", "reinterpret", "call"};
 
 uint64_t mix(uint64_t h, uint64_t v) {
   h ^= v + 0x9e3779b97f4a7c15ull + (h << 6) + (h >> 2);
@@ -105,14 +101,7 @@ std::optional<Expr> fold_identity(ExprKind kind, const Expr& a, const Expr& b, c
 
 }  // namespace
 
-std::string_view to_string(MathFn fn) { return kMathNames[size_t(fn)]; }
 std::string_view to_string(ExprKind kind) { return kKindNames[size_t(kind)]; }
-
-std::optional<MathFn> math_fn_from_string(std::string_view name) {
-  const auto it = std::find(kMathNames.begin(), kMathNames.end(), name);
-  if (it == kMathNames.end()) return std::nullopt;
-  return MathFn(it - kMathNames.begin());
-}
 
 ExprKind Expr::kind() const { return node_->kind; }
 DType Expr::dtype() const { return node_->dtype; }
@@ -251,7 +240,7 @@ Expr float_imm(double value, DType dtype, Loc loc) {
   if (std::isnan(value)) value = std::numeric_limits<double>::quiet_NaN();
   return make({.kind = ExprKind::float_imm,
                .dtype = dtype,
-               .f = round_to(dtype, value),
+               .f = constant_of(dtype, value),
                .name = {},
                .args = {},
                .loc = std::move(loc)});
@@ -339,25 +328,101 @@ Expr cast(Expr value, DType dtype, Loc loc) {
     if (std::abs(f) < 9007199254740992.0) return float_imm(f, dtype, std::move(loc));
   }
   if (value.is(ExprKind::float_imm)) {
-    if (is_float(dtype)) return float_imm(value->f, dtype, std::move(loc));
+    if (is_float(dtype)) return float_imm(round_to(dtype, value->f), dtype, std::move(loc));
     return int_imm(saturate_to_int(dtype, value->f), dtype, std::move(loc));
   }
   return make({.kind = ExprKind::cast, .dtype = dtype, .name = {}, .args = {std::move(value)}, .loc = std::move(loc)});
 }
 
-Expr call(MathFn fn, Expr value, Loc loc) {
-  const DType t = value.dtype();
-  if (!is_float(t) && !(fn == MathFn::abs && is_integer(t))) {
-    throw invalid_kernel(loc, "{} is not defined on {}", to_string(fn), to_string(t))
-        .hint("cast the operand to a float dtype with T::cast");
+Expr reinterpret(Expr value, DType dtype, Loc loc) {
+  const DType from = value.dtype();
+  if (bytes_of(from) != bytes_of(dtype)) {
+    throw invalid_kernel(loc, "reinterpret of {} as {}: {} and {} bits", to_string(from), to_string(dtype),
+                         bits_of(from), bits_of(dtype))
+        .hint("both dtypes have the same size; T::cast converts values");
   }
+  if (from == dtype) return value;
+  int64_t memory = 0;
+  if (value.is(ExprKind::int_imm)) {
+    store_int(from, &memory, value->i);
+    return is_float(dtype) ? float_imm(load_float(dtype, &memory), dtype, std::move(loc))
+                           : int_imm(load_int(dtype, &memory), dtype, std::move(loc));
+  }
+  return make(
+      {.kind = ExprKind::reinterpret, .dtype = dtype, .name = {}, .args = {std::move(value)}, .loc = std::move(loc)});
+}
+
+namespace {
+
+bool takes(MathOperands operands, DType t) {
+  switch (operands) {
+    case MathOperands::wide_floats: return t == DType::f32 || t == DType::f64;
+    case MathOperands::f32_only: return t == DType::f32;
+    case MathOperands::numbers: return is_float(t) || is_integer(t);
+    case MathOperands::integers: return is_integer(t);
+    case MathOperands::choice: return true;
+    default: return is_float(t);
+  }
+}
+
+const char* operand_hint(MathOperands operands) {
+  switch (operands) {
+    case MathOperands::wide_floats: return "cast the operands to f32 or f64 with T::cast";
+    case MathOperands::f32_only: return "cast the operand to f32 with T::cast";
+    case MathOperands::integers: return "it takes integers";
+    default: return "cast the operand to a float dtype with T::cast";
+  }
+}
+
+// The operands whose dtype is the function's: all but the condition of a choice and the exponent of a scaling.
+std::span<const Expr> alike_operands(const MathInfo& info, std::span<const Expr> args) {
+  if (info.operands == MathOperands::choice) return args.subspan(1);
+  return info.operands == MathOperands::scaled ? args.first(1) : args;
+}
+
+void check_call(MathFn fn, std::span<const Expr> args, const Loc& loc) {
+  const MathInfo& info = math_info(fn);
+  if (int(args.size()) != info.arity) {
+    throw internal_error(loc, "{} takes {} operands, but {} are given", info.name, info.arity, args.size());
+  }
+  const std::span<const Expr> alike = alike_operands(info, args);
+  for (const Expr& a : alike) {
+    if (!takes(info.operands, a.dtype())) {
+      throw invalid_kernel(loc, "{} is not defined on {}", info.name, to_string(a.dtype()))
+          .hint(operand_hint(info.operands));
+    }
+    if (a.dtype() == alike[0].dtype()) continue;
+    throw invalid_kernel(loc, "{} of {} and {}", info.name, to_string(alike[0].dtype()), to_string(a.dtype()))
+        .hint("cast one of the operands");
+  }
+  if (info.operands == MathOperands::choice && !is_boolean(args[0].dtype())) {
+    throw invalid_kernel(loc, "the condition of {} has dtype {}", info.name, to_string(args[0].dtype()))
+        .hint("compare with 0 to get a condition");
+  }
+  if (info.operands == MathOperands::scaled && !is_integer(args[1].dtype())) {
+    throw invalid_kernel(loc, "the exponent of {} has dtype {}", info.name, to_string(args[1].dtype()))
+        .hint("the exponent is an integer");
+  }
+}
+
+}  // namespace
+
+Expr call(MathFn fn, std::vector<Expr> args, Loc loc) {
+  check_call(fn, args, loc);
+  const MathInfo& info = math_info(fn);
+  const DType t = alike_operands(info, args)[0].dtype();
+  const bool folds = (info.operands == MathOperands::integers || (fn == MathFn::abs && is_integer(t))) &&
+                     std::all_of(args.begin(), args.end(), [](const Expr& a) { return a.is(ExprKind::int_imm); });
+  if (folds) return int_imm(int_value(fn, t, args[0]->i, args.back()->i), t, std::move(loc));
   return make({.kind = ExprKind::call,
-               .dtype = t,
+               .dtype = info.operands == MathOperands::test ? DType::boolean : t,
                .i = int64_t(fn),
                .name = {},
-               .args = {std::move(value)},
+               .args = std::move(args),
                .loc = std::move(loc)});
 }
+
+Expr call(MathFn fn, Expr value, Loc loc) { return call(fn, std::vector<Expr>{std::move(value)}, std::move(loc)); }
 
 DType promote(DType a, DType b) {
   if (a == b) return a;
@@ -396,7 +461,8 @@ Expr with_args(const Expr& e, std::vector<Expr> args) {
     case ExprKind::logical_not: return logical_not(std::move(args[0]), e.loc());
     case ExprKind::select: return select(std::move(args[0]), std::move(args[1]), std::move(args[2]), e.loc());
     case ExprKind::cast: return cast(std::move(args[0]), e.dtype(), e.loc());
-    case ExprKind::call: return call(MathFn(e->i), std::move(args[0]), e.loc());
+    case ExprKind::reinterpret: return reinterpret(std::move(args[0]), e.dtype(), e.loc());
+    case ExprKind::call: return call(MathFn(e->i), std::move(args), e.loc());
     default: return binary(e.kind(), std::move(args[0]), std::move(args[1]), e.loc());
   }
 }

@@ -7,16 +7,19 @@
 // Arithmetic is total, the same on every backend:
 //   integers   wrap modulo 2^bits; floordiv and floormod round towards minus infinity; x floordiv 0 = 0 and
 //              x floormod 0 = x; a shift by an amount outside [0, bits) gives 0 (or the sign, for a signed shr).
-//   floats     every operation rounds to its dtype, to nearest even.
+//   floats     every operation converts its result to its dtype, as cast does.
 //   min, max   ignore a NaN operand (both NaN: NaN); the sign of a zero result is free.
 //   cast       float -> integer truncates and saturates, NaN gives 0; integer -> integer wraps; to bool is "!= 0";
-//              float -> float rounds to nearest even.
+//              float -> float rounds to nearest even, subnormals kept; beyond the largest finite value it gives
+//              infinity, but the largest finite value for f8e4m3 and f8e5m2, also of an infinity.
 //   select     evaluates only the chosen side.
 //   and, or    evaluate both sides (all operands are pure and total).
 #pragma once
 
 #include <tilewright/dtype.h>
 #include <tilewright/error.h>
+
+#include "ir/math_fn.h"
 
 #include <cstdint>
 #include <memory>
@@ -52,33 +55,13 @@ enum class ExprKind : uint8_t {
   bit_or,
   bit_xor,
   shl,
-  shr,     // integers
-  select,  // args = {condition, then, otherwise}
-  cast,    // to dtype
-  call,    // value.i is a MathFn
+  shr,          // integers
+  select,       // args = {condition, then, otherwise}
+  cast,         // to dtype
+  reinterpret,  // the bytes in memory read as dtype, which has as many; the payload of a NaN is free
+  call,         // value.i is a MathFn; all args are evaluated
 };
 
-// Elementary functions: correctly rounded in the interpreter; a backend stays within the error of docs/language.md.
-enum class MathFn : uint8_t {
-  abs,
-  exp,
-  exp2,
-  log,
-  log2,
-  sqrt,
-  rsqrt,
-  sin,
-  cos,
-  tanh,
-  erf,
-  sigmoid,
-  floor,
-  ceil,
-  round
-};
-inline constexpr int kNumMathFns = 15;
-std::string_view to_string(MathFn fn);
-std::optional<MathFn> math_fn_from_string(std::string_view name);
 std::string_view to_string(ExprKind kind);
 
 using VarId = int32_t;
@@ -133,7 +116,7 @@ bool equal(std::span<const Expr> a, std::span<const Expr> b);
 // ---- constructors. Each throws Error{invalid_kernel} at `loc` when operand dtypes do not fit. ----
 Expr int_imm(int64_t value, DType dtype = kIndex, Loc loc = {});  // wraps to dtype
 Expr bool_imm(bool value, Loc loc = {});
-Expr float_imm(double value, DType dtype, Loc loc = {});  // rounds to dtype
+Expr float_imm(double value, DType dtype, Loc loc = {});  // rounds to dtype; an infinity that dtype has stays
 Expr imm(double value, DType dtype, Loc loc = {});        // int_imm or float_imm by dtype
 Expr var(VarId id, std::string name, DType dtype = kIndex, Loc loc = {});
 Expr load(TileId tile, std::string name, DType dtype, std::vector<Expr> indices, Loc loc = {});
@@ -142,10 +125,13 @@ Expr binary(ExprKind kind, Expr a, Expr b, Loc loc = {});
 Expr logical_not(Expr a, Loc loc = {});
 Expr select(Expr condition, Expr then, Expr otherwise, Loc loc = {});
 Expr cast(Expr value, DType dtype, Loc loc = {});
+Expr reinterpret(Expr value, DType dtype, Loc loc = {});
+// Operands as MathFn's row says.
+Expr call(MathFn fn, std::vector<Expr> args, Loc loc = {});
 Expr call(MathFn fn, Expr value, Loc loc = {});
 
 // The dtype in which an operation on `a` and `b` is done: equal dtypes stay; float with integer gives the float;
-// f16 with bf16 gives f32, otherwise the wider float; of two integers the wider, at equal width the unsigned one.
+// of two floats the wider, f32 for two of equal width; of two integers the wider, at equal width the unsigned one.
 DType promote(DType a, DType b);
 
 // Index arithmetic on kIndex operands, with constants.

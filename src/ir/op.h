@@ -29,6 +29,8 @@ struct OpDef {
   std::string_view name;
   int num_tiles = 0;
   int num_scalars = 0;
+  // Scalar 0 is a condition that holds after the statement, or the program ends in an error.
+  bool assumes = false;
   // Throws Error{invalid_kernel | unsupported} when operands, dtypes, shapes or attributes do not fit.
   void (*verify)(const OpStmt& op, const Kernel& kernel, const Loc& loc);
   // Every access to a tile, whole regions; scalars' loads are not included.

@@ -45,6 +45,10 @@ std::optional<ExprKind> binary_function(std::string_view word) {
   return it == kBinaryFunctions.end() ? std::nullopt : std::optional(*it);
 }
 
+void refuse_unbuilt(std::string_view name, const Loc& loc) {
+  if (is_unbuilt_dtype(name)) throw unsupported(loc, "elements of dtype {} are not built yet", name);
+}
+
 constexpr std::string_view kOperandHint = "both operands need one dtype; f32(x) casts, i32(5) is a literal of a dtype";
 
 }  // namespace
@@ -147,7 +151,7 @@ std::optional<ExprParser::Value> ExprParser::literal() {
 ExprParser::Value ExprParser::typed_literal(DType type, bool negative, const Loc& loc) {
   if (is_float(type)) {
     const double value = real();
-    if (std::isfinite(value) && std::isinf(round_to(type, value))) {
+    if (is_outside(type, value)) {
       fail(loc, fmt::format("{} is outside the range of {}", value, to_string(type)));
     }
     return {.e = float_imm(value, type, loc)};
@@ -217,22 +221,29 @@ ExprParser::Value ExprParser::build(std::string_view word, std::vector<Value> ar
   const std::optional<ExprKind> kind = binary_function(word);
   const std::optional<DType> type = dtype_from_string(word);
   const std::optional<MathFn> fn = math_fn_from_string(word);
-  if (!kind && !type && !fn && word != "select") {
+  const std::optional<DType> bits = word.starts_with("as_") ? dtype_from_string(word.substr(3)) : std::nullopt;
+  if (!kind && !type && !fn && !bits && word != "select") {
+    refuse_unbuilt(word.starts_with("as_") ? word.substr(3) : word, loc);
     throw invalid_kernel(loc, "there is no function {}", word)
         .hint("functions are min, max, select, bit_and, bit_or, bit_xor, shl, shr, dtypes (casts) and math functions");
   }
-  const size_t wanted = kind ? 2 : word == "select" ? 3 : 1;
+  const size_t wanted = kind ? 2 : word == "select" ? 3 : fn ? size_t(math_info(*fn).arity) : 1;
   if (args.size() != wanted) {
     throw invalid_kernel(loc, "{} takes {} arguments, but {} are given", word, wanted, args.size())
-        .hint("select takes a condition and two values; casts and math functions take one value");
+        .hint("select takes a condition and two values; casts and most math functions take one value");
   }
   if (kind) return combine(*kind, std::move(args[0]), std::move(args[1]), loc);
   int height = 0;
-  for (const Value& v : args) height = std::max(height, v.height);
-  if (type) return grown(cast(std::move(args[0].e), *type, loc), height, loc);
-  if (fn) return grown(call(*fn, std::move(args[0].e), loc), height, loc);
-  require_dtype(args[2].e, args[1].e.dtype(), loc, "the last operand of select");
-  return grown(select(std::move(args[0].e), std::move(args[1].e), std::move(args[2].e), loc), height, loc);
+  std::vector<Expr> operands;
+  for (Value& v : args) {
+    height = std::max(height, v.height);
+    operands.push_back(std::move(v.e));
+  }
+  if (type) return grown(cast(std::move(operands[0]), *type, loc), height, loc);
+  if (bits) return grown(reinterpret(std::move(operands[0]), *bits, loc), height, loc);
+  if (fn) return grown(call(*fn, std::move(operands), loc), height, loc);
+  require_dtype(operands[2], operands[1].dtype(), loc, "the last operand of select");
+  return grown(select(std::move(operands[0]), std::move(operands[1]), std::move(operands[2]), loc), height, loc);
 }
 
 std::vector<Expr> ExprParser::exprs(std::string_view close) {
@@ -253,6 +264,7 @@ Expr ExprParser::definition(std::string_view what) {
 
 DType ExprParser::dtype() {
   const std::optional<DType> type = peek().kind == TokenKind::name ? dtype_from_string(peek().text) : std::nullopt;
+  if (!type && peek().kind == TokenKind::name) refuse_unbuilt(peek().text, here());
   if (!type) fail_expected("a dtype like f16 or i64");
   take();
   return *type;

@@ -151,6 +151,7 @@ std::string ExprPrinter::binary(const Expr& e, int parent) const {
 }
 
 std::string ExprPrinter::function(const Expr& e) const {
+  if (e.is(ExprKind::reinterpret)) return fmt::format("as_{}({})", to_string(e.dtype()), list(e->args));
   const std::string_view name = e.is(ExprKind::call)   ? to_string(MathFn(e->i))
                                 : e.is(ExprKind::cast) ? to_string(e.dtype())
                                                        : to_string(e.kind());

@@ -109,9 +109,7 @@ Expr ExprSimplifier::by_kind(const Expr& e) {
     case ExprKind::logical_not: return simplify_not(e);
     case ExprKind::cast: return simplify_cast(e, facts());
     case ExprKind::select: return simplify_select(e);
-    case ExprKind::call:
-      // abs is the only function on integers.
-      return is_integer(e.dtype()) && range(e.arg(0), facts()).lo >= 0 ? e.arg(0) : e;
+    case ExprKind::call: return simplify_call(e, facts());
     default: return e;
   }
 }

@@ -85,10 +85,7 @@ Expr shorter_equality(const Expr& e) {
 // Every value of `from` is one of `to`.
 bool is_widening(DType from, DType to) {
   if (from == to) return true;
-  if (is_float(from)) {
-    if (!is_float(to) || bytes_of(to) <= bytes_of(from)) return false;
-    return true;
-  }
+  if (is_float(from)) return is_float(to) && holds_all(to, from);
   if (is_float(to)) {
     const int digits = is_boolean(from) ? 1 : bits_of(from) - (is_unsigned(from) ? 0 : 1);
     return digits <= significand_digits(to) && !(to == DType::f16 && digits > 15);
@@ -150,8 +147,10 @@ Expr simplify_cast(const Expr& e, const Facts& facts) {
   if (!middle.is(ExprKind::cast)) return e;
   const Expr& x = middle.arg(0);
   // An integer that goes through a float saturates where it would wrap on the direct way.
-  const bool saturates = is_float(middle.dtype()) && is_integer(x.dtype()) && is_integer(e.dtype());
-  if (saturates && !is_widening(x.dtype(), e.dtype())) return e;
+  const bool clips = is_float(middle.dtype()) && is_integer(x.dtype()) && is_integer(e.dtype());
+  if (clips && !is_widening(x.dtype(), e.dtype())) return e;
+  // A conversion makes an infinity finite, which no cast at all would not.
+  if (saturates(e.dtype()) && has_infinity(e.dtype()) && x.dtype() == e.dtype()) return e;
   if (is_widening(x.dtype(), middle.dtype()) || is_cast_of_same_value(middle, facts)) {
     return cast(x, e.dtype(), e.loc());
   }
@@ -159,6 +158,22 @@ Expr simplify_cast(const Expr& e, const Facts& facts) {
   const bool integers = is_integer(x.dtype()) && is_integer(middle.dtype()) && is_integer(e.dtype());
   if (integers && bits_of(e.dtype()) <= bits_of(middle.dtype())) return cast(x, e.dtype(), e.loc());
   return e;
+}
+
+Expr simplify_call(const Expr& e, const Facts& facts) {
+  if (!is_integer(e.dtype())) return e;
+  const auto at_least_0 = [&](const Expr& x) { return range(x, facts).lo >= 0; };
+  switch (MathFn(e->i)) {
+    case MathFn::abs: return at_least_0(e.arg(0)) ? e.arg(0) : e;
+    // Both roundings agree there, and the analyses know the one downwards.
+    case MathFn::truncdiv:
+    case MathFn::truncmod: {
+      if (!at_least_0(e.arg(0)) || !at_least_0(e.arg(1))) return e;
+      const bool quotient = MathFn(e->i) == MathFn::truncdiv;
+      return binary(quotient ? ExprKind::floordiv : ExprKind::floormod, e.arg(0), e.arg(1), e.loc());
+    }
+    default: return e;
+  }
 }
 
 Expr simplify_select(const Expr& e) {

@@ -16,6 +16,7 @@ Expr simplify_min_max(const Expr& e, const Facts& facts);
 Expr simplify_not(const Expr& e);
 Expr simplify_bits(const Expr& e, const Facts& facts);
 Expr simplify_cast(const Expr& e, const Facts& facts);
+Expr simplify_call(const Expr& e, const Facts& facts);  // of functions on integers
 Expr simplify_select(const Expr& e);
 
 }  // namespace tilewright::ir

@@ -1,4 +1,5 @@
 // Statements, with the facts of their place.
+#include "ir/op.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "ir/simplify_rules.h"
@@ -58,6 +59,7 @@ class Simplifier : public Rewriter {
   void rewrite_block(const Block& block, Block& out);
   Block rewrite_where(const Block& block, const Expr& condition);
   void rewrite_let(const LetStmt& let, const Loc& loc, Block& out);
+  void rewrite_assumption(OpStmt op, const Loc& loc, Block& out);
   void rewrite_if(const IfStmt& branch, const Loc& loc, Block& out);
   void rewrite_while(const WhileStmt& loop, const Loc& loc, Block& out);
   void rewrite_loop(const ForStmt& loop, const Loc& loc, Block& out);
@@ -108,7 +110,17 @@ void Simplifier::rewrite(const Stmt& stmt, Block& out) {
   if (const auto* loop = get_if<ForStmt>(stmt)) return rewrite_loop(*loop, stmt->loc, out);
   if (const auto* loop = get_if<WhileStmt>(stmt)) return rewrite_while(*loop, stmt->loc, out);
   if (const auto* let = get_if<LetStmt>(stmt)) return rewrite_let(*let, stmt->loc, out);
+  const auto* op = get_if<OpStmt>(stmt);
+  if (op && op->def->assumes) return rewrite_assumption(*op, stmt->loc, out);
   Rewriter::rewrite(stmt, out);
+}
+
+void Simplifier::rewrite_assumption(OpStmt op, const Loc& loc, Block& out) {
+  op.scalars[0] = rewrite(op.scalars[0]);
+  const Expr condition = op.scalars[0];
+  if (condition.is_int(1)) return;
+  out.push_back(make_stmt(std::move(op), loc));
+  facts_.assume(condition);
 }
 
 void Simplifier::rewrite_let(const LetStmt& let, const Loc& loc, Block& out) {

@@ -267,7 +267,7 @@ void ProgramChecker::check_tile_shape(const Tile& tile) {
 
 // The value of `dtype` next to `value`.
 double nearest(DType dtype, double value) {
-  if (is_float(dtype)) return round_to(dtype, value);
+  if (is_float(dtype)) return constant_of(dtype, value);
   const int64_t i = saturate_to_int(dtype, value);
   return dtype == DType::u64 ? double(uint64_t(i)) : double(i);
 }

@@ -124,8 +124,8 @@ int ExprChecker::visit(const Expr& e, int depth, bool certain, const Loc& loc) {
     const Loc& at = e.loc().known() ? e.loc() : loc;
     const Tile& tile = check_tile(e.tile_id(), at);
     check_indices(e.tile_id(), e.args(), certain, at);
-    // Backends keep 16-bit floats of on-chip tiles in f32 and may read them as such.
-    const bool wide = tile.on_chip() && is_float(tile.dtype) && bytes_of(tile.dtype) == 2 && e.dtype() == DType::f32;
+    // Backends keep narrow floats of on-chip tiles in f32 and may read them as such.
+    const bool wide = tile.on_chip() && is_narrow_float(tile.dtype) && e.dtype() == DType::f32;
     if (e.dtype() != tile.dtype && !wide) {
       throw note_tile(
           invalid_kernel(at, "{} is loaded as {} but holds {}", tile.name, to_string(e.dtype()), to_string(tile.dtype))

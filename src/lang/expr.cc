@@ -3,6 +3,7 @@
 #include "ir/simplify.h"
 #include "lang/convert.h"
 #include "support/error.h"
+#include "target/dtype.h"
 
 #include <cmath>
 #include <limits>
@@ -72,6 +73,40 @@ Expr call(ir::MathFn fn, const Expr& x) {
   return from_ir(ir::call(fn, value, value.loc()));
 }
 
+// The dtype in which an operation on `a` and `b` is done when no literal survives it.
+DType strong_dtype(const Expr& a, const Expr& b) {
+  const DType t = common_dtype(a, b);
+  return a.is_literal() && b.is_literal() && is_float(t) ? DType::f32 : t;
+}
+
+Expr call(ir::MathFn fn, const Expr& x, const Expr& y) {
+  const Loc& loc = loc_of(raw(x), raw(y));
+  if (ir::math_info(fn).operands == ir::MathOperands::scaled) {
+    return from_ir(ir::call(fn, {to_strong(x), to_strong(y)}, loc));
+  }
+  const DType t = strong_dtype(x, y);
+  return from_ir(ir::call(fn, {to_dtype(x, t, loc), to_dtype(y, t, loc)}, loc));
+}
+
+Expr call(ir::MathFn fn, const Expr& x, const Expr& y, const Expr& z) {
+  const Loc& loc = loc_of(raw(x), raw(y).loc().known() ? raw(y) : raw(z));
+  // A literal adapts to what is no literal, wherever that stands.
+  const Expr* strong = !x.is_literal() ? &x : !y.is_literal() ? &y : &z;
+  DType t = strong_dtype(*strong, *strong);
+  for (const Expr* e : {&x, &y, &z}) {
+    if (!e->is_literal()) t = ir::promote(t, raw(*e).dtype());
+  }
+  return from_ir(ir::call(fn, {to_dtype(x, t, loc), to_dtype(y, t, loc), to_dtype(z, t, loc)}, loc));
+}
+
+void check_rounding(std::string_view rounding, const Loc& loc) {
+  if (rounding == "rn") return;
+  if (rounding == "rz" || rounding == "ru" || rounding == "rd") {
+    throw unsupported(loc, "rounding \"{}\" is not built yet; \"rn\" is to nearest even", rounding);
+  }
+  throw invalid_kernel(loc, "there is no rounding \"{}\"", rounding).hint("rn, rz, ru or rd");
+}
+
 }  // namespace
 
 Expr Expr::integer(int64_t value, bool is_bool) {
@@ -118,8 +153,10 @@ Expr operator+(const Expr& a, const Expr& b) { return binary(ir::ExprKind::add, 
 Expr operator-(const Expr& a, const Expr& b) { return binary(ir::ExprKind::sub, a, b); }
 Expr operator*(const Expr& a, const Expr& b) { return binary(ir::ExprKind::mul, a, b); }
 Expr operator-(const Expr& a) {
+  const ir::Expr x = raw(a);
+  if (x.is(ir::ExprKind::float_imm) && !a.is_literal()) return from_ir(ir::float_imm(-x->f, x.dtype(), x.loc()));
   // -0.0 - a would lose the sign of zero; multiplication keeps it.
-  return is_float(raw(a).dtype()) ? a * Expr(-1.0) : Expr(0) - a;
+  return is_float(x.dtype()) ? a * Expr(-1.0) : Expr(0) - a;
 }
 Expr operator/(const Expr& a, const Expr& b) {
   return binary(is_float(common_dtype(a, b)) ? ir::ExprKind::div : ir::ExprKind::floordiv, a, b);
@@ -149,41 +186,104 @@ Expr floormod(const Expr& a, const Expr& b) { return binary(ir::ExprKind::floorm
 Expr max(const Expr& a, const Expr& b) { return binary(ir::ExprKind::max, a, b); }
 Expr min(const Expr& a, const Expr& b) { return binary(ir::ExprKind::min, a, b); }
 
+namespace {
+
+struct Choice {
+  ir::Expr condition, then, otherwise;
+};
+
+Choice choice(const Expr& condition, const Expr& then, const Expr& otherwise, const Loc& loc) {
+  const DType t = strong_dtype(then, otherwise);
+  return {to_condition(condition, loc), to_dtype(then, t, loc), to_dtype(otherwise, t, loc)};
+}
+
+}  // namespace
+
 Expr if_then_else(const Expr& condition, const Expr& then, const Expr& otherwise) {
   const Loc loc = loc_of(raw(then), raw(otherwise));
-  const bool literals = then.is_literal() && otherwise.is_literal();
-  const DType wide = common_dtype(then, otherwise);
-  const DType dtype = literals && is_float(wide) ? DType::f32 : wide;
-  return from_ir(
-      ir::select(to_condition(condition, loc), to_dtype(then, dtype, loc), to_dtype(otherwise, dtype, loc), loc));
+  const Choice c = choice(condition, then, otherwise, loc);
+  return from_ir(ir::select(c.condition, c.then, c.otherwise, loc));
 }
+
+Expr select(const Expr& condition, const Expr& then, const Expr& otherwise) {
+  const Loc loc = loc_of(raw(then), raw(otherwise));
+  const Choice c = choice(condition, then, otherwise, loc);
+  return from_ir(ir::call(ir::MathFn::blend, {c.condition, c.then, c.otherwise}, loc));
+}
+
+Expr clamp(const Expr& x, const Expr& low, const Expr& high) { return min(max(x, low), high); }
 
 Expr cast(const Expr& value, DType dtype) {
   const ir::Expr x = raw(value);
   return from_ir(ir::cast(x, dtype, x.loc()));
 }
 
+Expr reinterpret(const Expr& value, DType dtype) {
+  const ir::Expr x = to_strong(value);
+  return from_ir(ir::reinterpret(x, dtype, x.loc()));
+}
+
 Expr infinity(DType dtype) {
   if (!is_float(dtype)) {
     throw invalid_kernel({}, "infinity is not defined on {}", to_string(dtype)).hint("integers have no infinity");
   }
+  if (!has_infinity(dtype)) {
+    throw invalid_kernel({}, "{} has no infinity", to_string(dtype)).hint("T::max_value is its largest number");
+  }
   return from_ir(ir::float_imm(std::numeric_limits<double>::infinity(), dtype));
 }
 
-Expr abs(const Expr& x) { return call(ir::MathFn::abs, x); }
-Expr exp(const Expr& x) { return call(ir::MathFn::exp, x); }
-Expr exp2(const Expr& x) { return call(ir::MathFn::exp2, x); }
-Expr log(const Expr& x) { return call(ir::MathFn::log, x); }
-Expr log2(const Expr& x) { return call(ir::MathFn::log2, x); }
-Expr sqrt(const Expr& x) { return call(ir::MathFn::sqrt, x); }
-Expr rsqrt(const Expr& x) { return call(ir::MathFn::rsqrt, x); }
-Expr sin(const Expr& x) { return call(ir::MathFn::sin, x); }
-Expr cos(const Expr& x) { return call(ir::MathFn::cos, x); }
-Expr tanh(const Expr& x) { return call(ir::MathFn::tanh, x); }
-Expr erf(const Expr& x) { return call(ir::MathFn::erf, x); }
-Expr sigmoid(const Expr& x) { return call(ir::MathFn::sigmoid, x); }
-Expr floor(const Expr& x) { return call(ir::MathFn::floor, x); }
-Expr ceil(const Expr& x) { return call(ir::MathFn::ceil, x); }
-Expr round(const Expr& x) { return call(ir::MathFn::round, x); }
+Expr max_value(DType dtype) {
+  if (is_float(dtype)) return from_ir(ir::float_imm(largest_finite(dtype), dtype));
+  return from_ir(ir::int_imm(tilewright::max_value(dtype), dtype));
+}
+Expr min_value(DType dtype) {
+  if (is_float(dtype)) return from_ir(ir::float_imm(-largest_finite(dtype), dtype));
+  return from_ir(ir::int_imm(tilewright::min_value(dtype), dtype));
+}
+
+Expr likely(const Expr& condition) { return from_ir(to_condition(condition, raw(condition).loc())); }
+
+Expr align_up(const Expr& x, const Expr& to) { return ceildiv(x, to) * to; }
+Expr shift_left(const Expr& a, const Expr& b) { return a << b; }
+Expr shift_right(const Expr& a, const Expr& b) { return a >> b; }
+Expr bitwise_and(const Expr& a, const Expr& b) { return a & b; }
+Expr bitwise_or(const Expr& a, const Expr& b) { return a | b; }
+Expr bitwise_xor(const Expr& a, const Expr& b) { return a ^ b; }
+Expr bitwise_not(const Expr& x) {
+  const ir::Expr value = to_strong(x);
+  return x ^ from_ir(ir::int_imm(-1, value.dtype()));
+}
+
+Expr nearbyint(const Expr& x) { return round(x); }
+
+// A word for each row.
+#define TW_WORD_1(name) \
+  Expr name(const Expr& x) { return call(ir::MathFn::name, x); }
+#define TW_WORD_2(name) \
+  Expr name(const Expr& x, const Expr& y) { return call(ir::MathFn::name, x, y); }
+#define TW_FLOAT_1(name, ...) TW_WORD_1(name)
+#define TW_FLOAT_2(name, ...) TW_WORD_2(name)
+#define TW_TEST(name, ...) TW_WORD_1(name)
+#define TW_INT_1(name, ...) TW_WORD_1(name)
+#define TW_INT_2(name, ...) TW_WORD_2(name)
+#define TW_IEEE_1(name, ...)                            \
+  Expr name(const Expr& x, std::string_view rounding) { \
+    check_rounding(rounding, raw(x).loc());             \
+    return call(ir::MathFn::name, x);                   \
+  }
+#define TW_IEEE_2(name, ...)                                           \
+  Expr name(const Expr& x, const Expr& y, std::string_view rounding) { \
+    check_rounding(rounding, loc_of(raw(x), raw(y)));                  \
+    return call(ir::MathFn::name, x, y);                               \
+  }
+#define TW_IEEE_3(name, ...)                                                          \
+  Expr name(const Expr& x, const Expr& y, const Expr& z, std::string_view rounding) { \
+    check_rounding(rounding, loc_of(raw(x), raw(y)));                                 \
+    return call(ir::MathFn::name, x, y, z);                                           \
+  }
+#include "ir/math_functions.inc"
+#undef TW_WORD_1
+#undef TW_WORD_2
 
 }  // namespace tilewright::lang

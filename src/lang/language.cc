@@ -6,6 +6,7 @@
 #include "lang/convert.h"
 #include "lang/open_builder.h"
 #include "ops/access.h"
+#include "ops/assume.h"
 #include "ops/copy.h"
 #include "ops/gemm.h"
 #include "ops/raster.h"
@@ -167,6 +168,11 @@ Var alloc_var(DType dtype, const Expr& init, SourcePos pos) {
 }
 Var alloc_var(DType dtype, SourcePos pos) {
   return Var(make_tile(ir::Space::local, Shape(std::vector<Expr>{}), dtype, {}, pos));
+}
+
+void assume(const Expr& condition, SourcePos pos) {
+  Builder& b = builder(pos);
+  b.append(ops::make_assume(to_condition(condition, to_loc(pos)), b.kernel(to_loc(pos)), to_loc(pos)));
 }
 
 Expr let(const Expr& value, SourcePos pos) { return from_ir(builder(pos).let(to_strong(value), to_loc(pos))); }

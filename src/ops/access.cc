@@ -91,7 +91,7 @@ Expr once(ir::ExpandContext& context, const Expr& value, Block& out, const Loc& 
   return v;
 }
 
-DType accumulator_dtype(DType dtype) { return dtype == DType::f16 || dtype == DType::bf16 ? DType::f32 : dtype; }
+DType accumulator_dtype(DType dtype) { return is_narrow_float(dtype) ? DType::f32 : dtype; }
 
 Expr lowest(DType dtype, const Loc& loc) {
   if (is_float(dtype)) return ir::float_imm(-std::numeric_limits<double>::infinity(), dtype, loc);

@@ -73,7 +73,10 @@ void check_shapes(const OpStmt& op, const GemmAttrs& attrs, const Kernel& kernel
 void check_dtypes(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
   const ir::TileId a = op.tiles[0].tile, b = op.tiles[1].tile, c = op.tiles[2].tile;
   const DType ta = kernel.tile(a).dtype, tb = kernel.tile(b).dtype, tc = kernel.tile(c).dtype;
-  if (ta != tb) {
+  // Products of two 8-bit floats, or of integers of one width, mean the same whatever the two are.
+  const bool mixes = bytes_of(ta) == bytes_of(tb) &&
+                     ((is_float(ta) && is_float(tb) && bytes_of(ta) == 1) || (is_integer(ta) && is_integer(tb)));
+  if (ta != tb && !mixes) {
     throw with_declarations(invalid_kernel(loc, "gemm: {} is {} but {} is {}", kernel.tile(a).name, to_string(ta),
                                            kernel.tile(b).name, to_string(tb)),
                             kernel, {a, b})

@@ -26,8 +26,9 @@ struct GemmShape {
 };
 
 // tiles = {A [m, k] or, transposed, [k, m]; B [k, n] or [n, k]; C [m, n]}, leading dimensions of extent 1 allowed.
-// scalars = {clear_accum: bool; true zeroes C first}. A and B have one dtype; C is of the same family (float or
-// integer). Products and sums are done in C's dtype, at least f32, rounded to C once; k in any order.
+// scalars = {clear_accum: bool; true zeroes C first}. A and B have one dtype, or are both 8-bit floats or both integers
+// of one width; C is of the same family (float or integer). Products and sums are done in C's dtype, at least f32,
+// rounded to C once; k in any order. tf32 operands hold rounded numbers, whose products f32 holds exactly.
 const ir::OpDef& gemm_op();
 ir::Stmt make_gemm(const Operand& a, const Operand& b, const Operand& c, const GemmAttrs& attrs, ir::Expr clear_accum,
                    const ir::Kernel& kernel, const Loc& loc);

@@ -1,5 +1,7 @@
 #include "passes/fact_rewriter.h"
 
+#include "ir/op.h"
+
 namespace tilewright::passes {
 
 using ir::Block;
@@ -42,6 +44,8 @@ void FactRewriter::rewrite(const Stmt& stmt, Block& out) {
   }
   Rewriter::rewrite(stmt, out);
   if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) ir::note_let(let->var, let->value, facts_);
+  const auto* op = ir::get_if<ir::OpStmt>(stmt);
+  if (op && op->def->assumes) facts_.assume(op->scalars[0]);
 }
 
 }  // namespace tilewright::passes

@@ -10,6 +10,7 @@
 #include "passes/fact_rewriter.h"
 #include "passes/passes.h"
 #include "support/error.h"
+#include "target/dtype.h"
 
 #include <algorithm>
 
@@ -25,19 +26,18 @@ using ir::TileRef;
 
 namespace {
 
-bool is_half(DType t) { return t == DType::f16 || t == DType::bf16; }
-
 // Conversions that the copy atoms do exactly as `cast` means them: a single rounding, or none.
 bool converts_exactly(DType from, DType to) {
   if (from == to) return true;
-  if (is_float(from) && is_float(to)) return !(from == DType::f64 && is_half(to));
+  if (is_float(from) && is_float(to)) return !(from == DType::f64 && is_narrow_float(to));
   return is_integer(from) && is_integer(to);
 }
 
-// Copying into a tile must give values of the tile's dtype, which storage alone does not enforce.
+// Copying into a tile must give values of the tile's dtype, which storage alone does not enforce; reading f32 memory as
+// tf32 does.
 bool is_widening(DType from, DType to) {
-  return from == to || (is_half(from) && (to == DType::f32 || to == DType::f64)) ||
-         (from == DType::f32 && to == DType::f64);
+  if (from == to || (from == DType::f32 && to == DType::tf32)) return true;
+  return is_float(from) && is_float(to) && holds_all(to, from);
 }
 
 class CpuLowering : public FactRewriter {
@@ -53,7 +53,7 @@ class CpuLowering : public FactRewriter {
 
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* op = ir::get_if<OpStmt>(stmt);
-    if (op == nullptr) return FactRewriter::rewrite(stmt, out);
+    if (op == nullptr || op->def->assumes) return FactRewriter::rewrite(stmt, out);
     if (op->def == &ops::use_swizzle_op()) return;
     if (lower(*op, stmt->loc, out)) return;
     expand(*op, stmt->loc, out);
@@ -203,9 +203,10 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
 }
 
 bool CpuLowering::gemm_fits(const OpStmt& op, std::string& why) const {
-  const DType a = tile(op.tiles[0]).dtype, c = tile(op.tiles[2]).dtype;
+  const DType a = tile(op.tiles[0]).dtype, b = tile(op.tiles[1]).dtype, c = tile(op.tiles[2]).dtype;
   const DType compute = cpu_storage(c);
-  if (cpu_storage(a) != compute || (compute != DType::f32 && compute != DType::f64 && compute != DType::i32)) {
+  if (cpu_storage(a) != compute || cpu_storage(b) != compute ||
+      (compute != DType::f32 && compute != DType::f64 && compute != DType::i32)) {
     why = fmt::format("{} products into {}", to_string(a), to_string(c));
     return false;
   }
@@ -257,8 +258,8 @@ bool CpuLowering::lower_gemm(const OpStmt& op, const Loc& loc, Block& out) {
                 {"transpose_B", int64_t(attrs.transpose_B)},
                 {"padded", int64_t(padded)}};
   out.push_back(ir::make_stmt(std::move(atom), loc));
-  if (is_half(tile(c).dtype)) {
-    // The accumulator was summed in f32; its values are f16 (bf16) ones after the op.
+  if (is_narrow_float(tile(c).dtype)) {
+    // The accumulator was summed in f32; its values are ones of C's dtype after the op.
     const std::vector<Expr> vars = ops::fresh_indices(context_, 2);
     const int rank = tile(c).rank();
     const std::vector<Expr> at = ops::coordinates(c, {rank - 2, rank - 1}, vars);
@@ -284,8 +285,9 @@ bool CpuLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
   if (dim != rank - 1 || !same || !inside(src) || !inside(dst)) return false;
 
   const bool keeps = !ir::bool_attr(op.attrs, "clear", true);
-  // A sum into 16 bits starts from a value that was rounded already; only a fresh one may be accumulated in place.
-  if (is_half(to) && !is_max && keeps) return false;
+  // A sum into a narrow float starts from a value that was rounded already; only a fresh one may be accumulated in
+  // place.
+  if (is_narrow_float(to) && !is_max && keeps) return false;
   std::vector<Expr> vars, extents;
   TileRef row = src, element = dst;
   for (int d = 0; d + 1 < rank; ++d) {

@@ -120,7 +120,9 @@ class Binder {
   }
 
   void check_form(int position, const ir::Tensor& tensor, const TensorView& view) const {
-    if (view.dtype != tensor.dtype) {
+    // tf32 is a way to read 32-bit floats.
+    const bool reads_as_tf32 = tensor.dtype == DType::tf32 && view.dtype == DType::f32;
+    if (view.dtype != tensor.dtype && !reads_as_tf32) {
       throw tensor_error(position, tensor, "dtype is {}, but {} is expected", to_string(view.dtype),
                          to_string(tensor.dtype))
           .hint(fmt::format("convert the tensor to {}", to_string(tensor.dtype)));
@@ -254,8 +256,7 @@ class Binder {
 
   double float_of(int position, const ir::Scalar& scalar, double value) const {
     const DType dtype = scalar.var.dtype();
-    const double rounded = round_to(dtype, value);
-    if (!std::isinf(rounded) || std::isinf(value)) return rounded;
+    if (!is_outside(dtype, value)) return constant_of(dtype, value);
     throw scalar_error(position, scalar, fmt::format("{} is outside the range of {}", value, to_string(dtype)))
         .hint(fmt::format("the largest finite {} is {}", to_string(dtype), largest_finite(dtype)));
   }
@@ -328,12 +329,13 @@ int64_t evaluate(const Expr& e, const ScalarValues& values) {
     case ExprKind::logical_not: return !arg(0);
     case ExprKind::select: return arg(0) ? arg(1) : arg(2);
     case ExprKind::cast:
+    case ExprKind::reinterpret:
       if (!is_float(e.arg(0).dtype()) && !is_float(e.dtype())) return ir::wrap_to(e.dtype(), arg(0));
       break;
     case ExprKind::call:
-      if (ir::MathFn(e->i) == ir::MathFn::abs && is_integer(e.dtype())) {
-        const int64_t value = arg(0);
-        return value < 0 && !is_unsigned(e.dtype()) ? ir::wrap_to(e.dtype(), int64_t(0 - uint64_t(value))) : value;
+      if (ir::MathFn(e->i) == ir::MathFn::blend && !is_float(e.dtype())) return arg(0) ? arg(1) : arg(2);
+      if (is_integer(e.dtype())) {
+        return ir::int_value(ir::MathFn(e->i), e.dtype(), arg(0), e.args().size() > 1 ? arg(1) : 0);
       }
       break;
     default:

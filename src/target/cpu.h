@@ -25,8 +25,8 @@ struct CpuTarget {
 std::string_view to_string(CpuLevel level);  // "generic", "x86-64", "avx2", "avx512"
 std::optional<CpuLevel> cpu_level_from_string(std::string_view name);
 
-// How an element of `t` is held on chip: 16-bit floats as f32, which holds their values exactly; stores round.
-constexpr DType cpu_storage(DType t) { return t == DType::f16 || t == DType::bf16 ? DType::f32 : t; }
+// How an element of `t` is held on chip: narrow floats as f32, which holds their values exactly; casts round.
+constexpr DType cpu_storage(DType t) { return is_narrow_float(t) ? DType::f32 : t; }
 
 // Elements of one vector register.
 inline int vector_lanes(const CpuTarget& target, DType storage) { return target.vector_bytes() / bytes_of(storage); }

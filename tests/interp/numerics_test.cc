@@ -186,7 +186,8 @@ TEST(Floats, RoundingMatchesRoundTo) {
     }
     const double x = std::bit_cast<double>(bits);
     if (std::isnan(x)) continue;
-    for (const DType t : {DType::f16, DType::bf16, DType::f32}) ASSERT_EQ(interp::rounded(t, x), round_to(t, x)) << x;
+    for (int t = int(DType::f8e4m3); t <= int(DType::f64); ++t)
+      ASSERT_EQ(interp::rounded(DType(t), x), round_to(DType(t), x)) << to_string(DType(t)) << " " << x;
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <random>
+#include <vector>
 
 namespace tilewright {
 namespace {
@@ -44,6 +45,132 @@ TEST(BF16, KnownBits) {
   EXPECT_EQ(bf16_bits(kNan), 0x7fc0);
 }
 
+TEST(F8E4M3, KnownBits) {
+  // OCP OFP8 E4M3: 1 sign, 4 exponent, 3 fraction bits, bias 7; S.1111.111 is NaN, and there is no infinity.
+  EXPECT_EQ(f8e4m3_bits(0.0), 0x00);
+  EXPECT_EQ(f8e4m3_bits(-0.0), 0x80);
+  EXPECT_EQ(f8e4m3_bits(1.0), 0x38);
+  EXPECT_EQ(f8e4m3_bits(-1.5), 0xbc);
+  EXPECT_EQ(f8e4m3_bits(448), 0x7e);
+  EXPECT_EQ(f8e4m3_bits(0x1p-6), 0x08);
+  EXPECT_EQ(f8e4m3_bits(0x1p-9), 0x01);
+  EXPECT_EQ(f8e4m3_bits(0x1p-10), 0x00);  // a tie
+  EXPECT_EQ(f8e4m3_bits(0x3p-10), 0x02);  // a tie
+  EXPECT_EQ(f8e4m3_bits(17), 0x58);       // a tie: 16
+  EXPECT_EQ(f8e4m3_bits(19), 0x5a);       // a tie: 20
+  EXPECT_EQ(f8e4m3_bits(464), 0x7e);
+  EXPECT_EQ(f8e4m3_bits(1e9), 0x7e);
+  EXPECT_EQ(f8e4m3_bits(-kInf), 0xfe);
+  EXPECT_EQ(f8e4m3_bits(kNan), 0x7f);
+}
+
+TEST(F8E5M2, KnownBits) {
+  // OCP OFP8 E5M2: the upper half of a binary16.
+  EXPECT_EQ(f8e5m2_bits(1.0), 0x3c);
+  EXPECT_EQ(f8e5m2_bits(-1.75), 0xbf);
+  EXPECT_EQ(f8e5m2_bits(57344), 0x7b);
+  EXPECT_EQ(f8e5m2_bits(0x1p-14), 0x04);
+  EXPECT_EQ(f8e5m2_bits(0x1p-16), 0x01);
+  EXPECT_EQ(f8e5m2_bits(0x1p-17), 0x00);
+  EXPECT_EQ(f8e5m2_bits(9), 0x48);   // a tie: 8
+  EXPECT_EQ(f8e5m2_bits(11), 0x4a);  // a tie: 12
+  EXPECT_EQ(f8e5m2_bits(61440), 0x7b);
+  EXPECT_EQ(f8e5m2_bits(1e9), 0x7b);
+  EXPECT_EQ(f8e5m2_bits(-kInf), 0xfc);
+  EXPECT_EQ(f8e5m2_bits(kNan), 0x7e);
+  EXPECT_EQ(round_to(DType::f8e5m2, kInf), 57344);
+  EXPECT_EQ(constant_of(DType::f8e5m2, kInf), kInf);
+  for (uint32_t bits = 0; bits < 256; ++bits) {
+    const double wide = f16_value(uint16_t(bits << 8)), narrow = f8e5m2_value(uint8_t(bits));
+    EXPECT_TRUE(wide == narrow || (std::isnan(wide) && std::isnan(narrow))) << bits;
+  }
+}
+
+TEST(TF32, KeepsTenFractionBits) {
+  EXPECT_EQ(round_to(DType::tf32, 1 + 0x1p-10), 1 + 0x1p-10);
+  EXPECT_EQ(round_to(DType::tf32, 1 + 0x1p-11), 1);           // a tie
+  EXPECT_EQ(round_to(DType::tf32, 1 + 0x3p-11), 1 + 0x1p-9);  // a tie
+  EXPECT_EQ(round_to(DType::tf32, 1.0 + 0x1.1p-11), 1 + 0x1p-10);
+  EXPECT_EQ(round_to(DType::tf32, 0x1.ffcp127), 0x1.ffcp127);
+  EXPECT_EQ(round_to(DType::tf32, 0x1.ffep127), kInf);
+  EXPECT_EQ(round_to(DType::tf32, 0x1p-136), 0x1p-136);
+  EXPECT_EQ(round_to(DType::tf32, 0x1p-137), 0);
+  const float in_memory = 1 + 0x1p-20f;
+  EXPECT_EQ(load_float(DType::tf32, &in_memory), 1);
+  float stored = 0;
+  store_float(DType::tf32, &stored, 1 + 0x1.8p-11);
+  EXPECT_EQ(stored, 1 + 0x1p-10f);
+}
+
+// A value of an 8-bit format from its definition; NaN where there is none.
+double f8_from_definition(DType t, int bits) {
+  const bool e4m3 = t == DType::f8e4m3;
+  const int fraction_bits = e4m3 ? 3 : 2, bias = e4m3 ? 7 : 15, top = e4m3 ? 15 : 31;
+  const int exponent = (bits & 0x7f) >> fraction_bits, fraction = bits & ((1 << fraction_bits) - 1);
+  const double sign = bits & 0x80 ? -1 : 1, unit = std::pow(0.5, fraction_bits);
+  if (exponent == top && (!e4m3 || fraction == 7)) return e4m3 || fraction != 0 ? kNan : sign * kInf;
+  if (exponent == 0) return sign * fraction * unit * std::pow(2, 1 - bias);
+  return sign * (1 + fraction * unit) * std::pow(2, exponent - bias);
+}
+
+// The nearest finite value by looking at all of them, ties to the even pattern.
+double nearest_f8(const std::vector<double>& finite, double value) {
+  if (std::isnan(value)) return value;
+  const double magnitude = std::min(std::abs(value), 1e6);  // beyond all of them, and differences stay exact
+  size_t best = 0;
+  for (size_t bits = 1; bits < finite.size(); ++bits) {
+    const double here = std::abs(finite[bits] - magnitude), before = std::abs(finite[best] - magnitude);
+    if (here < before || (here == before && bits % 2 == 0)) best = bits;
+  }
+  return std::copysign(finite[best], value);
+}
+
+TEST(F8, EveryPatternAndEveryConversionFromSixteenBits) {
+  for (const DType t : {DType::f8e4m3, DType::f8e5m2}) {
+    for (int bits = 0; bits < 256; ++bits) {
+      const auto memory = uint8_t(bits);
+      const double want = f8_from_definition(t, bits), got = load_float(t, &memory);
+      if (std::isnan(want)) {
+        EXPECT_TRUE(std::isnan(got)) << bits;
+        continue;
+      }
+      EXPECT_EQ(got, want) << bits;
+      EXPECT_EQ(std::signbit(got), std::signbit(want)) << bits;
+      uint8_t stored = 0;
+      store_float(t, &stored, want);
+      EXPECT_EQ(stored, memory);
+    }
+    std::vector<double> finite;  // of the patterns 0, 1, ...
+    for (int bits = 0; std::isfinite(f8_from_definition(t, bits)); ++bits)
+      finite.push_back(f8_from_definition(t, bits));
+    for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
+      for (const double v : {f16_value(uint16_t(bits)), bf16_value(uint16_t(bits))}) {
+        const double want = nearest_f8(finite, v), got = round_to(t, v);
+        ASSERT_TRUE(got == want || (std::isnan(got) && std::isnan(want))) << to_string(t) << " " << v;
+      }
+    }
+  }
+}
+
+TEST(Formats, WhatHoldsWhat) {
+  const auto holds = [](DType to, std::initializer_list<DType> all) {
+    for (int i = int(DType::f8e4m3); i <= int(DType::f64); ++i) {
+      EXPECT_EQ(holds_all(to, DType(i)), std::count(all.begin(), all.end(), DType(i)) > 0)
+          << to_string(to) << " " << to_string(DType(i));
+    }
+  };
+  using enum DType;
+  holds(f8e4m3, {f8e4m3});
+  holds(f8e5m2, {f8e5m2});
+  holds(f16, {f8e4m3, f8e5m2, f16});
+  holds(bf16, {f8e4m3, f8e5m2, bf16});
+  holds(tf32, {f8e4m3, f8e5m2, f16, bf16, tf32});
+  holds(f32, {f8e4m3, f8e5m2, f16, bf16, tf32, f32});
+  holds(f64, {f8e4m3, f8e5m2, f16, bf16, tf32, f32, f64});
+  EXPECT_TRUE(is_unbuilt_dtype("i4"));
+  EXPECT_FALSE(is_unbuilt_dtype("i8"));
+}
+
 TEST(F16, TiesGoToEven) {
   EXPECT_EQ(round_to(DType::f16, 2049.0), 2048.0);
   EXPECT_EQ(round_to(DType::f16, 2051.0), 2052.0);
@@ -55,7 +182,7 @@ TEST(F16, TiesGoToEven) {
 }
 
 TEST(Rounding, OverflowThreshold) {
-  for (DType t : {DType::f16, DType::bf16, DType::f32}) {
+  for (DType t : {DType::f16, DType::bf16, DType::tf32, DType::f32}) {
     const double largest = largest_finite(t);
     const double half_ulp = largest * unit_roundoff(t) / (2 - 2 * unit_roundoff(t));
     EXPECT_EQ(round_to(t, largest + half_ulp), kInf) << to_string(t);

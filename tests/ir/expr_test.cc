@@ -175,7 +175,7 @@ TEST(Folding, Casts) {
     for (int64_t v : edge_values(from)) {
       for (DType to : integer_dtypes()) EXPECT_EQ(cast(int_imm(v, from), to).as_int(), wrap_to(to, v));
       EXPECT_EQ(cast(int_imm(v, from), DType::boolean).as_int(), v != 0);
-      for (DType to : {DType::f16, DType::bf16, DType::f32, DType::f64}) {
+      for (DType to : {DType::f8e4m3, DType::f8e5m2, DType::f16, DType::bf16, DType::tf32, DType::f32, DType::f64}) {
         const Expr e = cast(int_imm(v, from), to);
         const Wide exact = wide(from, v);
         if (exact > -(Wide(1) << 53) && exact < (Wide(1) << 53)) {
@@ -192,8 +192,28 @@ TEST(Folding, Casts) {
   EXPECT_TRUE(cast(float_imm(0.5, DType::f32), DType::boolean).is_int(1));
   EXPECT_TRUE(cast(float_imm(std::nan(""), DType::f64), DType::i64).is_int(0));
   EXPECT_EQ(cast(float_imm(70000, DType::f32), DType::f16)->f, std::numeric_limits<double>::infinity());
+  // A conversion to an 8-bit float saturates, also an infinity; a constant may be infinite where the format is.
+  const double inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(cast(float_imm(inf, DType::f32), DType::f8e5m2)->f, 57344);
+  EXPECT_EQ(cast(float_imm(-1e9, DType::f32), DType::f8e4m3)->f, -448);
+  EXPECT_EQ(float_imm(inf, DType::f8e5m2)->f, inf);
+  EXPECT_EQ(float_imm(inf, DType::f8e4m3)->f, 448);
+  EXPECT_EQ(float_imm(1 + 0x1p-11, DType::tf32)->f, 1);
   const Expr x = var(0, "x", DType::f16);
   EXPECT_TRUE(equal(cast(x, DType::f16), x));
+}
+
+TEST(Folding, ReinterpretAndIntegerFunctions) {
+  EXPECT_EQ(reinterpret(int_imm(0x3fc00000, DType::i32), DType::f32)->f, 1.5);
+  EXPECT_EQ(reinterpret(int_imm(0xc000, DType::u16), DType::bf16)->f, -2);
+  EXPECT_EQ(reinterpret(int_imm(0xf8, DType::u8), DType::f8e4m3)->f, -256);
+  EXPECT_EQ(reinterpret(int_imm(0x3f800fff, DType::u32), DType::tf32)->f, 1);
+  EXPECT_TRUE(reinterpret(int_imm(-1, DType::i16), DType::u16).is_int(65535));
+  EXPECT_TRUE(reinterpret(int_imm(7, DType::u8), DType::boolean).is_int(1));
+  EXPECT_TRUE(call(MathFn::truncdiv, {int_imm(-7), int_imm(2)}).is_int(-3));
+  EXPECT_TRUE(call(MathFn::truncmod, {int_imm(-7), int_imm(2)}).is_int(-1));
+  EXPECT_TRUE(call(MathFn::clz, int_imm(1, DType::u16)).is_int(15));
+  EXPECT_TRUE(call(MathFn::popcount, int_imm(-1, DType::i8)).is_int(8));
 }
 
 TEST(Canonical, EqualFormsCoincide) {
@@ -244,7 +264,8 @@ TEST(Canonical, FloatsAreNotReassociated) {
 TEST(Canonical, RebuildingChangesNothing) {
   const Expr a = var(0, "a"), b = var(1, "b"), c = lt(a, b);
   for (const Expr& e : {a - 5, int_imm(7) - a, floordiv(a + b, 8), logical_and(c, logical_not(c)), select(c, a, b),
-                        cast(a, DType::f32), call(MathFn::abs, a), load(0, "t", DType::f32, {a, b})}) {
+                        cast(a, DType::f32), call(MathFn::abs, a), call(MathFn::truncdiv, {a, b}),
+                        call(MathFn::blend, {c, a, b}), reinterpret(a, DType::f64), load(0, "t", DType::f32, {a, b})}) {
     EXPECT_TRUE(equal(with_args(e, {e.args().begin(), e.args().end()}), e)) << print(e);
   }
 }
@@ -281,6 +302,16 @@ TEST(DTypes, OperandsThatDoNotFit) {
   expect_refused([&] { select(i, f, f, loc); }, "the condition of a select has dtype i64");
   expect_refused([&] { call(MathFn::exp, i, loc); }, "exp is not defined on i64");
   expect_refused([&] { call(MathFn::abs, b, loc); }, "abs is not defined on bool");
+  expect_refused([&] { call(MathFn::popcount, f, loc); }, "popcount is not defined on f32");
+  expect_refused([&] { call(MathFn::truncdiv, {b, b}, loc); }, "truncdiv is not defined on bool");
+  expect_refused([&] { call(MathFn::atan2, {f, float_imm(1, DType::f64)}, loc); }, "atan2 of f32 and f64");
+  expect_refused([&] { call(MathFn::ldexp, {f, f}, loc); }, "the exponent of ldexp has dtype f32");
+  expect_refused([&] { call(MathFn::blend, {i, f, f}, loc); }, "the condition of blend has dtype i64");
+  expect_refused([&] { call(MathFn::isnan, i, loc); }, "isnan is not defined on i64");
+  const Expr h = var(3, "h", DType::f16), d = var(4, "d", DType::f64);
+  expect_refused([&] { call(MathFn::ieee_fmaf, {h, h, h}, loc); }, "ieee_fmaf is not defined on f16");
+  expect_refused([&] { call(MathFn::ieee_frsqrt, d, loc); }, "ieee_frsqrt is not defined on f64");
+  expect_refused([&] { reinterpret(f, DType::i64, loc); }, "reinterpret of f32 as i64: 32 and 64 bits");
   EXPECT_NO_THROW(binary(ExprKind::bit_xor, b, b));
   EXPECT_NO_THROW(call(MathFn::abs, i));
 }
@@ -294,6 +325,11 @@ TEST(DTypes, Promotion) {
     }
   }
   EXPECT_EQ(promote(DType::f16, DType::bf16), DType::f32);
+  EXPECT_EQ(promote(DType::f8e4m3, DType::f8e5m2), DType::f32);
+  EXPECT_EQ(promote(DType::f8e4m3, DType::bf16), DType::bf16);
+  EXPECT_EQ(promote(DType::tf32, DType::f16), DType::tf32);
+  EXPECT_EQ(promote(DType::tf32, DType::f32), DType::f32);
+  EXPECT_EQ(promote(DType::u64, DType::f8e5m2), DType::f8e5m2);
   EXPECT_EQ(promote(DType::f16, DType::i64), DType::f16);
   EXPECT_EQ(promote(DType::i32, DType::u32), DType::u32);
   EXPECT_EQ(promote(DType::i64, DType::u32), DType::i64);
@@ -303,7 +339,7 @@ TEST(DTypes, Promotion) {
 
 TEST(Names, AreFoundAgain) {
   for (int i = 0; i < kNumMathFns; ++i) EXPECT_EQ(math_fn_from_string(to_string(MathFn(i))), MathFn(i));
-  EXPECT_EQ(math_fn_from_string("cosh"), std::nullopt);
+  EXPECT_EQ(math_fn_from_string("sech"), std::nullopt);
   for (int i = 0; i < kNumDTypes; ++i) EXPECT_EQ(dtype_from_string(to_string(DType(i))), DType(i));
 }
 

@@ -6,9 +6,27 @@ namespace tilewright::ir {
 
 namespace {
 
-int64_t evaluate_abs(const Expr& e, int64_t x) {
-  const bool negative = x < 0 && !is_unsigned(e.dtype());
-  return negative ? wrap_to(e.dtype(), int64_t(0 - uint64_t(x))) : x;
+__extension__ typedef __int128 Wide;
+
+// Functions on integers from their definitions on mathematical integers.
+int64_t evaluate_call(const Expr& e, const std::vector<int64_t>& args) {
+  const DType t = e.dtype();
+  const auto number = [&](int64_t v) { return t == DType::u64 ? Wide(uint64_t(v)) : Wide(v); };
+  const Wide x = number(args[0]), y = args.size() > 1 ? number(args[1]) : 0;
+  switch (MathFn(e->i)) {
+    case MathFn::abs: return wrap_to(t, int64_t(x < 0 ? -x : x));
+    case MathFn::truncdiv: return y == 0 ? 0 : wrap_to(t, int64_t(x / y));
+    case MathFn::truncmod: return y == 0 ? int64_t(x) : int64_t(x % y);
+    case MathFn::blend: return args[0] ? args[1] : args[2];
+    default: break;
+  }
+  int ones = 0, zeros = 0;
+  for (int bit = bits_of(t) - 1; bit >= 0; --bit) {
+    const bool set = (uint64_t(args[0]) >> bit) & 1;
+    ones += set;
+    zeros += ones == 0;
+  }
+  return MathFn(e->i) == MathFn::popcount ? ones : zeros;
 }
 
 }  // namespace
@@ -21,7 +39,11 @@ int64_t evaluate(const Expr& e, const Env& env, const Memory& memory) {
     case ExprKind::logical_not: return arg(0) == 0;
     case ExprKind::select: return arg(0) != 0 ? arg(1) : arg(2);
     case ExprKind::cast: return wrap_to(e.dtype(), arg(0));
-    case ExprKind::call: return evaluate_abs(e, arg(0));
+    case ExprKind::call: {
+      std::vector<int64_t> args;
+      for (size_t i = 0; i < e.args().size(); ++i) args.push_back(arg(i));
+      return evaluate_call(e, args);
+    }
     case ExprKind::load: {
       std::vector<int64_t> at;
       for (size_t i = 0; i < e.args().size(); ++i) at.push_back(arg(i));
@@ -58,7 +80,14 @@ Expr IntExprs::integer(DType t, int depth) {
       ExprKind::shr,      ExprKind::select,   ExprKind::cast,     ExprKind::call};
   const ExprKind kind = random_.pick(kKinds);
   if (kind == ExprKind::select) return select(condition(depth - 1), integer(t, depth - 1), integer(t, depth - 1));
-  if (kind == ExprKind::call) return call(MathFn::abs, integer(t, depth - 1));
+  if (kind == ExprKind::call) {
+    const MathFn fn = random_.pick(
+        {MathFn::abs, MathFn::abs, MathFn::truncdiv, MathFn::truncmod, MathFn::popcount, MathFn::clz, MathFn::blend});
+    if (fn == MathFn::blend) return call(fn, {condition(depth - 1), integer(t, depth - 1), integer(t, depth - 1)});
+    std::vector<Expr> operands = {integer(t, depth - 1)};
+    if (math_info(fn).arity == 2) operands.push_back(integer(t, depth - 1));
+    return call(fn, std::move(operands));
+  }
   if (kind == ExprKind::cast) {
     const DType from = random_.pick({DType::i8, DType::u8, DType::i32, DType::u32, DType::i64, DType::u64});
     return cast(integer(from, depth - 1), t);

@@ -67,6 +67,38 @@ Expr RandomProgram::comparison(int depth) {
   return binary(kind, expr(t, depth - 1), expr(t, depth - 1));
 }
 
+// Any function whose result has the dtype.
+Expr RandomProgram::function(DType dtype, int depth) {
+  const auto fn = MathFn(below(kNumMathFns));
+  const auto operand = [&](DType t) { return expr(t, depth - 1); };
+  switch (math_info(fn).operands) {
+    case MathOperands::choice: return call(fn, {operand(DType::boolean), operand(dtype), operand(dtype)});
+    case MathOperands::scaled:
+      if (is_float(dtype)) return call(fn, {operand(dtype), operand(DType::i32)});
+      break;
+    case MathOperands::test:
+      if (is_boolean(dtype)) return call(fn, operand(this->dtype() == DType::f16 ? DType::f16 : DType::f32));
+      break;
+    case MathOperands::f32_only:
+      if (dtype == DType::f32) return call(fn, operand(dtype));
+      break;
+    case MathOperands::wide_floats:
+    case MathOperands::floats:
+    case MathOperands::integers:
+    case MathOperands::numbers: {
+      const bool integers = math_info(fn).operands == MathOperands::integers;
+      const bool wide = math_info(fn).operands == MathOperands::wide_floats;
+      const bool fits = integers ? is_integer(dtype) : is_float(dtype) && (!wide || dtype >= DType::f32);
+      if (!fits) break;
+      std::vector<Expr> operands;
+      for (int i = 0; i < math_info(fn).arity; ++i) operands.push_back(operand(dtype));
+      return call(fn, std::move(operands));
+    }
+  }
+  if (bytes_of(dtype) != 4 || chance(50)) return leaf(dtype);
+  return reinterpret(operand(dtype == DType::f32 ? DType::u32 : DType::f32), dtype);
+}
+
 Expr RandomProgram::expr(DType dtype, int depth) {
   if (depth <= 0 || chance(15)) return leaf(dtype);
   if (chance(12)) return cast(expr(this->dtype(), depth - 1), dtype);
@@ -79,7 +111,7 @@ Expr RandomProgram::expr(DType dtype, int depth) {
   }
   if (is_boolean(dtype)) return comparison(depth);
   if (is_float(dtype)) {
-    if (chance(20)) return call(MathFn(below(kNumMathFns)), expr(dtype, depth - 1));
+    if (chance(20)) return function(dtype, depth);
     static const std::array<ExprKind, 6> kFloat = {ExprKind::add, ExprKind::sub, ExprKind::mul,
                                                    ExprKind::div, ExprKind::min, ExprKind::max};
     return binary(kFloat[size_t(below(6))], expr(dtype, depth - 1), expr(dtype, depth - 1));
@@ -87,7 +119,7 @@ Expr RandomProgram::expr(DType dtype, int depth) {
   static const std::array<ExprKind, 12> kInt = {
       ExprKind::add, ExprKind::sub,     ExprKind::mul,    ExprKind::floordiv, ExprKind::floormod, ExprKind::min,
       ExprKind::max, ExprKind::bit_and, ExprKind::bit_or, ExprKind::bit_xor,  ExprKind::shl,      ExprKind::shr};
-  if (chance(5)) return call(MathFn::abs, expr(dtype, depth - 1));
+  if (chance(5)) return function(dtype, depth);
   return binary(kInt[size_t(below(12))], expr(dtype, depth - 1), expr(dtype, depth - 1));
 }
 

@@ -27,6 +27,7 @@ class RandomProgram {
   Expr constant(DType dtype);
   Expr leaf(DType dtype);
   Expr comparison(int depth);
+  Expr function(DType dtype, int depth);
   Expr load_of(size_t row, DType dtype, int depth);
   Expr define(DType dtype);
   std::vector<Expr> exprs(int64_t count, DType dtype, int depth);

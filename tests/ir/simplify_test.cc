@@ -120,11 +120,20 @@ TEST_F(Simplify, BitsAndCasts) {
   expect(cast(cast(h, DType::f32), DType::f16), h);
   expect(cast(cast(s, DType::f64), DType::f32), cast(s, DType::f32));
   expect_same(cast(cast(f, DType::f16), DType::f32));
+  // Through f16 an infinity of f8e5m2 becomes finite; other values stay.
+  const Expr e5m2 = fresh("e5m2", DType::f8e5m2), e4m3 = fresh("e4m3", DType::f8e4m3);
+  expect_same(cast(cast(e5m2, DType::f16), DType::f8e5m2));
+  expect(cast(cast(e5m2, DType::f16), DType::f8e4m3), cast(e5m2, DType::f8e4m3));
+  expect(cast(cast(e4m3, DType::bf16), DType::f8e4m3), e4m3);
+  expect_same(cast(cast(e5m2, DType::f8e4m3), DType::f32));
+  expect(cast(cast(h, DType::tf32), DType::f32), cast(h, DType::f32));
   expect_same(cast(cast(s, DType::f32), DType::i32));
   expect_same(cast(cast(s, DType::f64), DType::i8));
   expect_same(cast(cast(s, DType::f64), DType::u32));
   expect(cast(cast(s, DType::f64), DType::i64), cast(s, DType::i64));
   expect(call(MathFn::abs, i), i);
+  expect(call(MathFn::truncdiv, {i, int_imm(3)}), floordiv(i, 3));
+  expect(call(MathFn::truncmod, {i, int_imm(3)}), mod(i, 3));
 }
 
 TEST_F(Simplify, FloatsStay) {

@@ -96,7 +96,7 @@ Row window(const char* what, HostArray src, HostArray dst, Point extent, Point f
 
 void add_windows(std::vector<Row>& rows) {
   const Point extent = {7, 21};
-  for (const DType dtype : {T::f32, T::f16, T::i8, T::f64}) {
+  for (const DType dtype : {T::f32, T::f16, T::i8, T::f64, T::f8e4m3, T::tf32}) {
     for (const auto& [from, to] : std::vector<std::pair<Point, Point>>{{{0, 0}, {0, 0}},
                                                                        {{3, 5}, {1, 2}},
                                                                        {{30, 30}, {0, 0}},
@@ -142,8 +142,8 @@ void add_shapes(std::vector<Row>& rows) {
                                                {3, 1, 2, 7}}) {
     rows.push_back(whole(T::f32, shape));
   }
-  for (const DType dtype :
-       {T::f16, T::bf16, T::f64, T::i8, T::i16, T::i32, T::i64, T::u8, T::u16, T::u32, T::u64, T::boolean}) {
+  for (const DType dtype : {T::f16, T::bf16, T::f64, T::i8, T::i16, T::i32, T::i64, T::u8, T::u16, T::u32, T::u64,
+                            T::boolean, T::f8e4m3, T::f8e5m2, T::tf32}) {
     rows.push_back(whole(dtype, {13, 19}));
   }
   rows.push_back(tensor_row(
@@ -281,69 +281,17 @@ void add_computed_begins(std::vector<Row>& rows) {
 }
 
 HostArray edge_values(DType dtype) {
-  HostArray a(dtype, {61});
+  HostArray a(dtype, {80});
   if (is_float(dtype)) {
-    a.fill_with({0.0L,
-                 -0.0L,
-                 1,
-                 -1,
-                 0.5L,
-                 -0.5L,
-                 1.5L,
-                 2.5L,
-                 -2.5L,
-                 0.999999L,
-                 126.9L,
-                 127.5L,
-                 128,
-                 -128.9L,
-                 -129,
-                 255.5L,
-                 256,
-                 -0.9L,
-                 1e-7L,
-                 2049,
-                 2051,
-                 4098.0L,
-                 4102.0L,
-                 65503,
-                 65504,
-                 65519.99L,
-                 65520,
-                 65536,
-                 -65520,
-                 1e5L,
-                 5.9604644775390625e-8L,
-                 2.98023223876953125e-8L,
-                 8.94069671630859375e-8L,
-                 6.1e-5L,
-                 3e-39L,
-                 1e-45L,
-                 32767.5L,
-                 32768,
-                 65535.5L,
-                 16777217,
-                 2147483520,
-                 2147483647,
-                 2147483648.0L,
-                 -2147483648.0L,
-                 -2147483904.0L,
-                 4294967296.0L,
-                 0x1p62L,
-                 0x1p63L,
-                 -0x1p63L,
-                 -0x1.8p63L,
-                 3.3895e38L,
-                 3.4028235e38L,
-                 1e39L,
-                 -1e300L,
-                 kInf,
-                 -kInf,
-                 kNan,
-                 1.00390625L,
-                 1.01171875L,
-                 257,
-                 1.00048828125L});
+    a.fill_with({0.0L, -0.0L, 1, -1, 0.5L, -0.5L, 1.5L, 2.5L, -2.5L, 0.999999L, 126.9L, 127.5L, 128, -128.9L, -129,
+                 255.5L, 256, -0.9L, 1e-7L, 2049, 2051, 4098.0L, 4102.0L, 65503, 65504, 65519.99L, 65520, 65536, -65520,
+                 1e5L, 5.9604644775390625e-8L, 2.98023223876953125e-8L, 8.94069671630859375e-8L, 6.1e-5L, 3e-39L,
+                 1e-45L, 32767.5L, 32768, 65535.5L, 16777217, 2147483520, 2147483647, 2147483648.0L, -2147483648.0L,
+                 -2147483904.0L, 4294967296.0L, 0x1p62L, 0x1p63L, -0x1p63L, -0x1.8p63L, 3.3895e38L, 3.4028235e38L,
+                 1e39L, -1e300L, kInf, -kInf, kNan, 1.00390625L, 1.01171875L, 257,
+                 // Ties and ends of the 8-bit floats and of tf32.
+                 9, 11, 17, 19, 448, 455.9L, 464, -480, 57344, 61440, 0x1p-10L, 0x3p-10L, 0x1p-17L, 0x3p-17L,
+                 1 + 0x1p-11L, 1 + 0x3p-11L, 1 + 0x1.000002p-11L, 0x1.ffep127L, 0x1p-137L, 1.00048828125L});
   } else {
     a.fill_with({0,
                  1,
@@ -392,8 +340,8 @@ HostArray edge_values(DType dtype) {
   return a;
 }
 
-constexpr DType kCastDTypes[] = {T::f32, T::f16,     T::bf16, T::i32, T::f64, T::i64, T::i8,
-                                 T::u8,  T::boolean, T::u32,  T::u64, T::i16, T::u16};
+constexpr DType kCastDTypes[] = {T::f32,     T::f16, T::bf16, T::i32, T::f64, T::i64,    T::i8,     T::u8,
+                                 T::boolean, T::u32, T::u64,  T::i16, T::u16, T::f8e4m3, T::f8e5m2, T::tf32};
 
 // One source dtype to every dtype: by copies global -> shared -> fragment (the cast) -> global, and by T::cast.
 Row cast_row(DType from) {
@@ -461,7 +409,7 @@ std::vector<Row> copy_rows() {
   std::vector<Row> rows;
   add_shapes(rows);
   add_windows(rows);
-  for (const DType dtype : {T::f32, T::f16, T::u8}) {
+  for (const DType dtype : {T::f32, T::f16, T::u8, T::f8e5m2}) {
     rows.push_back(grid_copy(dtype, 100, 130, 32, 48));
     rows.push_back(grid_copy(dtype, 31, 1, 7, 3));
     rows.push_back(grid_copy(dtype, 0, 9, 4, 4));
@@ -480,9 +428,10 @@ std::vector<Row> cast_rows() {
 
 std::vector<Row> fill_rows() {
   std::vector<Row> rows;
-  for (const DType dtype : {T::f32, T::f16, T::bf16, T::f64, T::i8, T::i32, T::i64, T::u8, T::u16})
+  for (const DType dtype :
+       {T::f32, T::f16, T::bf16, T::f64, T::i8, T::i32, T::i64, T::u8, T::u16, T::f8e4m3, T::f8e5m2, T::tf32})
     rows.push_back(fill_row(dtype, 5));
-  for (const DType dtype : {T::f32, T::f16, T::bf16, T::f64}) {
+  for (const DType dtype : {T::f32, T::f16, T::bf16, T::f64, T::f8e4m3, T::f8e5m2, T::tf32}) {
     rows.push_back(fill_row(dtype, 0.1));
     rows.push_back(fill_row(dtype, -std::numeric_limits<double>::infinity()));
   }

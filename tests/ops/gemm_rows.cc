@@ -19,6 +19,8 @@ struct Product {
   int64_t m, n, k;
   DType in = T::f16;
   DType acc = T::f32;
+  DType in_B = T::boolean;  // boolean: as `in`
+  DType b() const { return in_B == T::boolean ? in : in_B; }
   bool transpose_A = false;
   bool transpose_B = false;
   Accum accum = Accum::clear;
@@ -64,23 +66,23 @@ Reference product_reference(Product p, int steps) {
 Row product_row(Product p) {
   const bool ints = !is_float(p.in);
   HostArray A(p.in, p.transpose_A ? std::vector{p.k, p.m} : std::vector{p.m, p.k});
-  HostArray B(p.in, p.transpose_B ? std::vector{p.n, p.k} : std::vector{p.k, p.n});
+  HostArray B(p.b(), p.transpose_B ? std::vector{p.n, p.k} : std::vector{p.k, p.n});
   HostArray C(p.acc, {p.m, p.n});
   A.fill_random(1, ints ? -100 : -1, ints ? 100 : 1);
   B.fill_random(2, ints ? -100 : -1, ints ? 100 : 1);
   C.fill_random(3, ints ? -1000 : -1, ints ? 1000 : 1);
   const int steps = p.accum == Accum::first_step ? 3 : 1;
   const std::string name =
-      fmt::format("gemm {}x{}x{} {}->{} {}{} accum {} threads {}{}", p.m, p.n, p.k, to_string(p.in), to_string(p.acc),
-                  p.transpose_A ? "T" : "N", p.transpose_B ? "T" : "N", static_cast<int>(p.accum), p.threads,
-                  p.fragment_A ? " A in fragment" : "");
+      fmt::format("gemm {}x{}x{} {} {}->{} {}{} accum {} threads {}{}", p.m, p.n, p.k, to_string(p.in),
+                  to_string(p.b()), to_string(p.acc), p.transpose_A ? "T" : "N", p.transpose_B ? "T" : "N",
+                  static_cast<int>(p.accum), p.threads, p.fragment_A ? " A in fragment" : "");
   return tensor_row(
       name, {A, B, C},
       [=](const Tiles& t) {
         auto blocks = T::Kernel({1}, {.threads = p.threads});
         const std::vector<T::Expr> a_shape(A.shape().begin(), A.shape().end());
         auto a = p.fragment_A ? T::alloc_fragment(a_shape, p.in) : T::alloc_shared(a_shape, p.in);
-        auto b = T::alloc_shared(std::vector<T::Expr>(B.shape().begin(), B.shape().end()), p.in);
+        auto b = T::alloc_shared(std::vector<T::Expr>(B.shape().begin(), B.shape().end()), p.b());
         auto c = T::alloc_fragment({p.m, p.n}, p.acc);
         T::copy(t[0], a);
         T::copy(t[1], b);
@@ -120,7 +122,7 @@ void add_shapes(std::vector<Row>& rows) {
 
 void add_dtypes(std::vector<Row>& rows) {
   struct Pair {
-    DType in, acc;
+    DType in, acc, in_B = T::boolean;
   };
   for (const Pair d : {Pair{T::f32, T::f32},
                        {T::f16, T::f32},
@@ -132,13 +134,24 @@ void add_dtypes(std::vector<Row>& rows) {
                        {T::u8, T::i32},
                        {T::i32, T::i32},
                        {T::f32, T::f64},
-                       {T::i16, T::i64}}) {
+                       {T::i16, T::i64},
+                       {T::tf32, T::f32},
+                       {T::tf32, T::tf32},
+                       {T::f8e4m3, T::f32},
+                       {T::f8e5m2, T::f32},
+                       {T::f8e4m3, T::f32, T::f8e5m2},
+                       {T::f8e5m2, T::f32, T::f8e4m3},
+                       {T::f8e4m3, T::f16},
+                       {T::f8e4m3, T::f8e4m3},
+                       {T::u8, T::i32, T::i8},
+                       {T::i8, T::i32, T::u8}}) {
     for (const int transposes : {0, 1, 2, 3}) {
       rows.push_back(product_row({.m = 33,
                                   .n = 40,
                                   .k = 50,
                                   .in = d.in,
                                   .acc = d.acc,
+                                  .in_B = d.in_B,
                                   .transpose_A = (transposes & 1) != 0,
                                   .transpose_B = (transposes & 2) != 0,
                                   .accum = static_cast<Accum>(transposes % 3)}));

@@ -54,7 +54,10 @@ Real HostArray::get(int64_t flat) const {
 
 void HostArray::set(int64_t flat, Real value) {
   std::byte* address = bytes_.data() + byte_offset(flat);
-  if (is_float(dtype_)) return store_float(dtype_, address, static_cast<double>(round_real(dtype_, value)));
+  // An infinity stays one where the dtype has it.
+  if (is_float(dtype_)) {
+    return store_float(dtype_, address, static_cast<double>(std::isinf(value) ? value : round_real(dtype_, value)));
+  }
   const bool large = dtype_ == DType::u64 && value >= 0x1p63L;
   store_int(dtype_, address, large ? static_cast<int64_t>(static_cast<uint64_t>(value)) : static_cast<int64_t>(value));
 }

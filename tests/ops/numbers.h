@@ -14,8 +14,15 @@ struct FloatFormat {
 };
 FloatFormat format_of(DType t);
 
-// To nearest, ties to even; infinity from half an ulp above the largest finite number.
+Real top_of(DType t);  // the largest finite number
+bool is_8_bit_float(DType t);
+// To nearest, ties to even; infinity from half an ulp above the largest finite number, but that number for 8-bit
+// floats, also for an infinity.
 Real round_real(DType t, Real value);
+// The number that the bits of a float of at most 32 bits stand for.
+Real value_of_bits(DType t, uint32_t bits);
+// The neighbour of x towards `to`.
+Real neighbour(DType t, Real x, Real to);
 // Distance of neighbouring numbers at |value|.
 Real ulp(DType t, Real value);
 Real unit_of(DType t);       // 2^-digits

@@ -59,6 +59,8 @@ std::vector<Row> reduce_rows();
 std::vector<Row> scan_rows();
 std::vector<Row> float_rows();
 std::vector<Row> math_rows();
+std::vector<Row> function_rows();
+std::vector<Row> pattern_rows();
 std::vector<Row> integer_rows();
 std::vector<Row> raster_rows();
 std::vector<Row> control_rows();

@@ -13,6 +13,8 @@ TEST(OpTable, Reduce) { check_rows(reduce_rows(), 40); }
 TEST(OpTable, Scan) { check_rows(scan_rows(), 40); }
 TEST(OpTable, FloatArithmetic) { check_rows(float_rows(), 2); }
 TEST(OpTable, Math) { check_rows(math_rows(), 2); }
+TEST(OpTable, FunctionsOfTwo) { check_rows(function_rows(), 2); }
+TEST(OpTable, EveryNarrowNumber) { check_rows(pattern_rows(), 2); }
 TEST(OpTable, IntegerArithmetic) { check_rows(integer_rows(), 4); }
 TEST(OpTable, Raster) { check_rows(raster_rows(), 10); }
 TEST(OpTable, Control) { check_rows(control_rows(), 10); }

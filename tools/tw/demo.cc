@@ -2,6 +2,7 @@
 
 #include "gemm_check.h"
 #include "../../examples/matmul_relu.h"
+#include "target/dtype.h"
 
 #include <tilewright/compile.h>
 
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 
 namespace tw {
 
@@ -20,8 +22,9 @@ namespace {
 
 DType demo_dtype(const std::string& name) {
   const std::optional<DType> dtype = dtype_from_string(name);
-  if (dtype == DType::f16 || dtype == DType::bf16 || dtype == DType::f32) return *dtype;
-  throw Error(ErrorKind::invalid_argument, fmt::format("--dtype is '{}'", name)).hint("f16, bf16 or f32");
+  if (dtype && is_float(*dtype) && dtype != DType::f64) return *dtype;
+  throw Error(ErrorKind::invalid_argument, fmt::format("--dtype is '{}'", name))
+      .hint("f16, bf16, f32, tf32, f8e4m3 or f8e5m2");
 }
 
 void check_extents(const DemoOptions& o) {
@@ -71,7 +74,8 @@ int run_demo(const DemoOptions& o) {
   }
   kernel.run(arguments);
   if (on_gpu) memory.back().download(c.bytes.data());
-  const double max_error = worst_error(a, b, c, [](double x) { return std::max(x, 0.0); });
+  const double largest = saturates(dtype) ? largest_finite(dtype) : std::numeric_limits<double>::infinity();
+  const double max_error = worst_error(a, b, c, [=](double x) { return std::clamp(x, 0.0, largest); });
   const bool right = max_error <= 1;
   say(fmt::format("  max error   {:.3f} of the bound: {}", max_error, right ? "right" : "WRONG"));
 

@@ -13,7 +13,7 @@ void add_demo_command(CLI::App& app, ExitStatus& status) {
   command->add_option("--block-m", options->block_m, "rows of a tile of C")->capture_default_str();
   command->add_option("--block-n", options->block_n, "columns of a tile of C")->capture_default_str();
   command->add_option("--block-k", options->block_k, "depth of the tiles of A and B")->capture_default_str();
-  command->add_option("--dtype", options->dtype, "f16, bf16 or f32")->capture_default_str();
+  command->add_option("--dtype", options->dtype, "f16, bf16, f32, tf32, f8e4m3 or f8e5m2")->capture_default_str();
   command->add_option("--target", options->target, "auto, cpu, cpu:LEVEL, cuda or sim:ARCH")->capture_default_str();
   command->add_flag("--json", options->json, "one JSON object on standard output, everything else on standard error");
   command->callback(

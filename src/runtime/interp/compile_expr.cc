@@ -17,6 +17,9 @@ namespace {
 template <class F>
 auto with_float_dtype(DType dtype, F f) {
   switch (dtype) {
+    case DType::f8e4m3: return f.template operator()<DType::f8e4m3>();
+    case DType::f8e5m2: return f.template operator()<DType::f8e5m2>();
+    case DType::tf32: return f.template operator()<DType::tf32>();
     case DType::f16: return f.template operator()<DType::f16>();
     case DType::bf16: return f.template operator()<DType::bf16>();
     case DType::f32: return f.template operator()<DType::f32>();
@@ -45,9 +48,9 @@ Value without_bound(Value value) {
 }
 
 template <class M, class Value>
-Value constant_of(const ir::Tile& tile) {
+Value safe_value_of(const ir::Tile& tile) {
   if constexpr (std::is_same_v<Value, typename M::Float>)
-    return M::float_imm(rounded(tile.dtype, tile.safe_value));
+    return M::float_imm(constant_of(tile.dtype, tile.safe_value));
   else
     return M::int_imm(saturate_to_int(tile.dtype, tile.safe_value));
 }
@@ -95,7 +98,7 @@ template <class M>
 template <class Value>
 std::unique_ptr<const Node<M, Value>> ExprCompiler<M>::load_node(const Expr& e) const {
   return closure<M, Value>([place = place(e.tile_id(), e.args(), e.loc()),
-                            safe = constant_of<M, Value>(kernel_.tile(e.tile_id()))](Machine<M>& m) -> Value {
+                            safe = safe_value_of<M, Value>(kernel_.tile(e.tile_id()))](Machine<M>& m) -> Value {
     Storage& storage = *m.tiles[size_t(place.site.id)];
     bool undetermined = false;
     const int64_t at = place.locate(m, storage, undetermined);
@@ -165,6 +168,56 @@ FloatNode<M> ExprCompiler<M>::float_cast(const Expr& e) const {
 }
 
 template <class M>
+template <class Value, class F>
+std::unique_ptr<const Node<M, Value>> ExprCompiler<M>::reinterpreted(const Expr& e, F f) const {
+  const DType from = e.arg(0).dtype(), to = e.dtype();
+  const auto make = [&](auto operand) {
+    return closure<M, Value>([a = std::move(operand), from, to, f](Machine<M>& m) { return f(from, to, a->run(m)); });
+  };
+  return is_float(from) ? make(float_node(e.arg(0))) : make(int_node(e.arg(0)));
+}
+
+// All three operands are evaluated.
+template <class M>
+template <class Value, class Compiled>
+Compiled ExprCompiler<M>::blend_node(const Expr& e, Compiled then, Compiled otherwise) const {
+  return closure<M, Value>(
+      [c = int_node(e.arg(0)), a = std::move(then), b = std::move(otherwise)](Machine<M>& m) -> Value {
+        const typename M::Int condition = c->run(m);
+        const Value first = a->run(m), second = b->run(m);
+        return M::choose(condition, first, second);
+      });
+}
+
+template <class M>
+FloatNode<M> ExprCompiler<M>::float_call(const Expr& e) const {
+  using Float = typename M::Float;
+  const auto fn = ir::MathFn(e->i);
+  const ir::MathInfo& info = ir::math_info(fn);
+  const DType dtype = e.dtype();
+  if (info.operands == ir::MathOperands::choice)
+    return blend_node<Float>(e, float_node(e.arg(1)), float_node(e.arg(2)));
+  FloatNode<M> x = float_node(e.arg(0));
+  if (info.operands == ir::MathOperands::scaled) {
+    const DType exponent = e.arg(1).dtype();
+    return closure<M, Float>([a = std::move(x), n = int_node(e.arg(1)), fn, dtype, exponent](Machine<M>& m) {
+      const Float scaled = a->run(m);
+      return M::call(fn, dtype, {scaled, M::from_int(exponent, DType::f64, n->run(m)), {}});
+    });
+  }
+  if (info.arity == 1) {
+    return closure<M, Float>([a = std::move(x), fn, dtype](Machine<M>& m) {
+      return M::call(fn, dtype, {a->run(m), {}, {}});
+    });
+  }
+  FloatNode<M> y = float_node(e.arg(1)), z = info.arity == 3 ? float_node(e.arg(2)) : nullptr;
+  return closure<M, Float>([a = std::move(x), b = std::move(y), c = std::move(z), fn, dtype](Machine<M>& m) {
+    const Float first = a->run(m), second = b->run(m);
+    return M::call(fn, dtype, {first, second, c ? c->run(m) : Float{}});
+  });
+}
+
+template <class M>
 FloatNode<M> ExprCompiler<M>::float_node(const Expr& e) const {
   using Float = typename M::Float;
   switch (e.kind()) {
@@ -173,10 +226,10 @@ FloatNode<M> ExprCompiler<M>::float_node(const Expr& e) const {
     case ExprKind::load: return load_node<Float>(e);
     case ExprKind::select: return select_node<Float>(e, float_node(e.arg(1)), float_node(e.arg(2)));
     case ExprKind::cast: return float_cast(e);
-    case ExprKind::call:
-      return closure<M, Float>([a = float_node(e.arg(0)), fn = ir::MathFn(e->i), dtype = e.dtype()](Machine<M>& m) {
-        return M::call(fn, dtype, a->run(m));
-      });
+    case ExprKind::reinterpret:
+      return reinterpreted<Float>(
+          e, [](DType from, DType to, const auto& a) { return M::reinterpret_as_float(from, to, a); });
+    case ExprKind::call: return float_call(e);
     default:
       return with_float_dtype(e.dtype(), [&]<DType kDType>() { return this->template float_arithmetic<kDType>(e); });
   }
@@ -249,6 +302,28 @@ IntNode<M> ExprCompiler<M>::int_cast(const Expr& e) const {
 }
 
 template <class M>
+IntNode<M> ExprCompiler<M>::int_call(const Expr& e) const {
+  using Int = typename M::Int;
+  const auto fn = ir::MathFn(e->i);
+  const DType dtype = e.dtype();
+  switch (ir::math_info(fn).operands) {
+    case ir::MathOperands::choice: return blend_node<Int>(e, int_node(e.arg(1)), int_node(e.arg(2)));
+    case ir::MathOperands::test:
+      return closure<M, Int>([a = float_node(e.arg(0)), fn](Machine<M>& m) { return M::test(fn, a->run(m)); });
+    default: break;
+  }
+  if (e.args().size() == 1) {
+    return closure<M, Int>([a = int_node(e.arg(0)), fn, dtype](Machine<M>& m) {
+      return M::map([fn, dtype](int64_t v) { return ir::int_value(fn, dtype, v); }, a->run(m));
+    });
+  }
+  return closure<M, Int>([a = int_node(e.arg(0)), b = int_node(e.arg(1)), fn, dtype](Machine<M>& m) {
+    const Int left = a->run(m);
+    return M::map([fn, dtype](int64_t v, int64_t w) { return ir::int_value(fn, dtype, v, w); }, left, b->run(m));
+  });
+}
+
+template <class M>
 IntNode<M> ExprCompiler<M>::int_node(const Expr& e) const {
   using Int = typename M::Int;
   switch (e.kind()) {
@@ -261,14 +336,10 @@ IntNode<M> ExprCompiler<M>::int_node(const Expr& e) const {
       return closure<M, Int>([a = int_node(e.arg(0))](Machine<M>& m) {
         return M::map([](int64_t v) { return int64_t(v == 0); }, a->run(m));
       });
-    case ExprKind::call:  // abs; the most negative value wraps to itself
-      return closure<M, Int>([a = int_node(e.arg(0)), dtype = e.dtype()](Machine<M>& m) {
-        return M::map(
-            [dtype](int64_t v) {
-              return v < 0 && !is_unsigned(dtype) ? ir::wrap_to(dtype, int64_t(0 - uint64_t(v))) : v;
-            },
-            a->run(m));
-      });
+    case ExprKind::reinterpret:
+      return reinterpreted<Int>(e,
+                                [](DType from, DType to, const auto& a) { return M::reinterpret_as_int(from, to, a); });
+    case ExprKind::call: return int_call(e);
     default:
       if (ir::is_comparison(e.kind()) && is_float(e.arg(0).dtype())) return compare_floats(e);
       return int_binary(e);

@@ -26,6 +26,12 @@ class ExprCompiler {
   IntNode<M> int_binary(const ir::Expr& e) const;
   IntNode<M> int_cast(const ir::Expr& e) const;
   FloatNode<M> float_cast(const ir::Expr& e) const;
+  FloatNode<M> float_call(const ir::Expr& e) const;
+  IntNode<M> int_call(const ir::Expr& e) const;
+  template <class Value, class Compiled>
+  Compiled blend_node(const ir::Expr& e, Compiled then, Compiled otherwise) const;
+  template <class Value, class F>
+  std::unique_ptr<const Node<M, Value>> reinterpreted(const ir::Expr& e, F f) const;
 
   const ir::Kernel& kernel_;
   Loc loc_;

@@ -1,5 +1,7 @@
 #include "runtime/interp/compile_stmt.h"
 
+#include "ir/op.h"
+#include "ir/print.h"
 #include "ir/rewrite.h"
 #include "runtime/interp/parallel_loop.h"
 #include "runtime/interp/report.h"
@@ -108,6 +110,8 @@ StepNode<M> StmtCompiler<M>::step(const ir::Stmt& stmt) {
   const Loc& loc = stmt->loc;
   if (const auto* s = ir::get_if<ir::StoreStmt>(stmt)) return store(*s, loc);
   if (const auto* s = ir::get_if<ir::LetStmt>(stmt)) return let(*s, loc);
+  const auto* op = ir::get_if<ir::OpStmt>(stmt);
+  if (op && op->def->assumes) return assumption(*op, loc);
   if (const auto* s = ir::get_if<ir::IfStmt>(stmt)) return branch(*s, loc);
   if (const auto* s = ir::get_if<ir::WhileStmt>(stmt)) return while_loop(*s, loc);
   if (const auto* s = ir::get_if<ir::ForStmt>(stmt)) {
@@ -157,6 +161,16 @@ StepNode<M> StmtCompiler<M>::store(const ir::StoreStmt& stmt, const Loc& loc) {
     return store_value<typename M::Float>(std::move(place), compiler.float_node(stmt.value));
   }
   return store_value<typename M::Int>(std::move(place), compiler.int_node(stmt.value));
+}
+
+template <class M>
+StepNode<M> StmtCompiler<M>::assumption(const ir::OpStmt& stmt, const Loc& loc) {
+  return closure<M, Flow>([condition = ExprCompiler<M>(kernel_, loc).int_node(stmt.scalars[0]),
+                           text = ir::print(stmt.scalars[0]), loc](Machine<M>& m) {
+    if (M::value(condition->run(m))) return Flow::next;
+    throw invalid_kernel(loc, "{} is assumed, but does not hold in {}", text, block_text(m.block))
+        .hint("T::assume is for what every launch satisfies; T::if_ is for what some do");
+  });
 }
 
 template <class M>

@@ -19,6 +19,7 @@ class StmtCompiler {
   StepNode<M> store(const ir::StoreStmt& stmt, const Loc& loc);
   template <class Value, class Compiled>
   StepNode<M> store_value(Place<M> place, Compiled value) const;
+  StepNode<M> assumption(const ir::OpStmt& stmt, const Loc& loc);
   StepNode<M> let(const ir::LetStmt& stmt, const Loc& loc);
   StepNode<M> branch(const ir::IfStmt& stmt, const Loc& loc);
   StepNode<M> serial_loop(const ir::ForStmt& stmt, const Loc& loc);

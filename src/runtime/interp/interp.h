@@ -22,8 +22,9 @@
 //     a * b  |ab - r_a r_b| <= err_a (|b| + err_b) + err_b (|a| + 2 err_a), then one rounding u |v| + s. That also
 //            covers a fused multiply-add, which leaves this rounding out.
 //     a / b  err_a / B + (|a| + err_a) err_b / B^2 with B = |b| - 2 err_b > 0, then one rounding; else no bound.
-//     f(a)   L err_a, L the Lipschitz constant on [v - 2 err, v + 2 err], then kMathUlps ulps of the result; abs is
-//            exact, floor, ceil and round are exact unless the interval crosses a step.
+//     f(a)   L err_a, L the Lipschitz constant on [v - 2 err, v + 2 err], then the ulps of f's row in
+//            ir/math_functions.inc, which also has the forms for two and three operands; abs is exact, and so are
+//            floor, ceil, round and trunc unless the interval crosses a step.
 //     cast   exact for exact operands and when widening; otherwise err_a and one rounding.
 //     min, max  the larger error. select: that of the branch taken.
 // The result of an operation other than add and sub starts as a single term. Near overflow there is no bound.
@@ -50,9 +51,6 @@ struct InterpOptions {
   bool check_block_order = true;               // refuse elements that one block writes and another one touches
   int64_t max_while_iterations = 100'000'000;  // of one execution of a loop
 };
-
-// Error of an elementary function that docs/language.md allows a backend, in ulps.
-inline constexpr double kMathUlps = 4;
 
 class InterpResult {
  public:

@@ -7,6 +7,7 @@
 #include "target/dtype.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -58,7 +59,20 @@ struct Plain {
     return compares<kKind>(a, b);
   }
   static Int is_nan(Float a) { return std::isnan(a); }
-  static Float call(ir::MathFn fn, DType dtype, Float a) { return call_value(fn, dtype, a); }
+  static Float call(ir::MathFn fn, DType dtype, const std::array<Float, 3>& x) { return call_value(fn, dtype, x); }
+  static Int test(ir::MathFn fn, Float a) { return ir::test_value(fn, a); }
+  template <class Value>
+  static Value choose(Int condition, const Value& a, const Value& b) {
+    return condition ? a : b;
+  }
+  template <class Value>
+  static Float reinterpret_as_float(DType from, DType to, Value a) {
+    return reinterpreted_float(from, to, a);
+  }
+  template <class Value>
+  static Int reinterpret_as_int(DType from, DType to, Value a) {
+    return reinterpreted_int(from, to, a);
+  }
   static Float cast(DType, DType to, Float a) { return rounded(to, a); }
   static Float from_int(DType from, DType to, Int a) { return from_int_value(from, to, a); }
   static Int to_int(DType dtype, Float a) { return saturate_to_int(dtype, a); }
@@ -113,7 +127,25 @@ struct Tracked {
   }
   // Every admissible result is a number where this one is, within its bound.
   static Int is_nan(const Float& a) { return {std::isnan(a.value), !(a.bound.err < kUnbounded)}; }
-  static Float call(ir::MathFn fn, DType dtype, const Float& a) { return tracked_call(fn, dtype, a); }
+  static Float call(ir::MathFn fn, DType dtype, const std::array<Float, 3>& x) { return tracked_call(fn, dtype, x); }
+  static Int test(ir::MathFn fn, const Float& a) { return tracked_test(fn, a); }
+  template <class Value>
+  static Value choose(const Int& condition, const Value& a, const Value& b) {
+    const Value& taken = condition.value ? a : b;
+    return condition.undetermined ? either_of(taken, condition.value ? b : a) : taken;
+  }
+  // An inexact number has other bits, and so have the zero of the other sign and other NaNs.
+  static bool bits_differ(const Float& a) { return a.bound.err > 0 || a.value == 0 || std::isnan(a.value); }
+  static bool bits_differ(const Int& a) { return a.undetermined; }
+  template <class Value>
+  static Float reinterpret_as_float(DType from, DType to, const Value& a) {
+    const double err = bits_differ(a) ? std::numeric_limits<double>::infinity() : 0;
+    return single_term(reinterpreted_float(from, to, a.value), err);
+  }
+  template <class Value>
+  static Int reinterpret_as_int(DType from, DType to, const Value& a) {
+    return {reinterpreted_int(from, to, a.value), bits_differ(a)};
+  }
   static Float cast(DType from, DType to, const Float& a) { return tracked_cast(from, to, a); }
   static Float from_int(DType from, DType to, const Int& a) { return tracked_from_int(from, to, a); }
   static Int to_int(DType dtype, const Float& a) { return tracked_to_int(dtype, a); }

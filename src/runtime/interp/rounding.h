@@ -29,18 +29,31 @@ inline double round_narrow(double value) {
   return std::bit_cast<double>(rounded);
 }
 
+// The same, but from `largest` on everything is `largest`: the 8-bit floats.
+template <int kDigits, int kMinExponent, int kMaxExponent>
+inline double round_saturating(double value, double largest) {
+  const double result = round_narrow<kDigits, kMinExponent, kMaxExponent>(value);
+  return std::abs(result) > largest ? std::copysign(largest, value) : result;
+}
+
 template <DType kDType>
 inline double rounded(double value) {
+  if constexpr (kDType == DType::f8e4m3) return round_saturating<4, -6, 8>(value, 448);
+  if constexpr (kDType == DType::f8e5m2) return round_saturating<3, -14, 15>(value, 57344);
   if constexpr (kDType == DType::f16) return round_narrow<11, -14, 15>(value);
   if constexpr (kDType == DType::bf16) return round_narrow<8, -126, 127>(value);
+  if constexpr (kDType == DType::tf32) return round_narrow<11, -126, 127>(value);
   if constexpr (kDType == DType::f32) return double(float(value));
   return value;
 }
 
 inline double rounded(DType dtype, double value) {
   switch (dtype) {
+    case DType::f8e4m3: return rounded<DType::f8e4m3>(value);
+    case DType::f8e5m2: return rounded<DType::f8e5m2>(value);
     case DType::f16: return rounded<DType::f16>(value);
     case DType::bf16: return rounded<DType::bf16>(value);
+    case DType::tf32: return rounded<DType::tf32>(value);
     case DType::f32: return rounded<DType::f32>(value);
     default: return value;
   }

@@ -50,45 +50,88 @@ TrackedFloat sum_of(DType dtype, double value, const Bound& a, const Bound& b) {
   return out;
 }
 
-// Largest derivative on [lo, hi]; infinity where there is none.
-double lipschitz(MathFn fn, double lo, double hi) {
-  switch (fn) {
-    case MathFn::exp: return std::exp(hi);
-    case MathFn::exp2: return std::numbers::ln2 * std::exp2(hi);
-    case MathFn::log: return lo > 0 ? 1 / lo : kInfinity;
-    case MathFn::log2: return lo > 0 ? std::numbers::log2e / lo : kInfinity;
-    case MathFn::sqrt: return lo > 0 ? 0.5 / std::sqrt(lo) : kInfinity;
-    case MathFn::rsqrt: return lo > 0 ? 0.5 / (lo * std::sqrt(lo)) : kInfinity;
-    case MathFn::erf: return 2 * std::numbers::inv_sqrtpi;
-    case MathFn::sigmoid: return 0.25;
-    default: return 1;  // sin, cos, tanh
-  }
+// Words of the columns `slope` and `moved` in ir/math_functions.inc.
+constexpr double kNone = kInfinity;
+constexpr double kSteps = -1;
+constexpr double kLn2 = std::numbers::ln2, kLn10 = std::numbers::ln10;
+
+// Where an operand of admissible results may be: within 2 err of the interpreter's value, |a - r| <= err.
+struct Box {
+  double value, err, lo, hi;
+  explicit Box(const TrackedFloat& x)
+      : value(x.value), err(x.bound.err), lo(x.value - 2 * x.bound.err), hi(x.value + 2 * x.bound.err) {}
+  double magnitude() const { return std::max(std::abs(lo), std::abs(hi)); }
+  // Of the member nearest to 0.
+  double nearest() const { return lo > 0 ? lo : hi < 0 ? -hi : 0; }
+};
+
+double tan_slope(double lo, double hi) {
+  const auto branch = [](double x) { return std::floor(x * std::numbers::inv_pi + 0.5); };
+  if (branch(lo) != branch(hi)) return kNone;
+  const double a = std::tan(lo), b = std::tan(hi);
+  return 1 + std::max(a * a, b * b);
 }
 
-double step_value(MathFn fn, double value) {
-  return fn == MathFn::floor ? std::floor(value) : fn == MathFn::ceil ? std::ceil(value) : std::nearbyint(value);
+double inverse_sine_slope(double lo, double hi) {
+  const double m = std::max(-lo, hi);
+  return m < 1 ? 1 / std::sqrt((1 - m) * (1 + m)) : kNone;
 }
 
-template <class T>
-T call_in(MathFn fn, T x) {
-  switch (fn) {
-    case MathFn::abs: return std::abs(x);
-    case MathFn::exp: return std::exp(x);
-    case MathFn::exp2: return std::exp2(x);
-    case MathFn::log: return std::log(x);
-    case MathFn::log2: return std::log2(x);
-    case MathFn::sqrt: return std::sqrt(x);
-    case MathFn::rsqrt: return T(1) / std::sqrt(x);
-    case MathFn::sin: return std::sin(x);
-    case MathFn::cos: return std::cos(x);
-    case MathFn::tanh: return std::tanh(x);
-    case MathFn::erf: return std::erf(x);
-    case MathFn::sigmoid: return T(1) / (T(1) + std::exp(-x));
-    case MathFn::floor: return std::floor(x);
-    case MathFn::ceil: return std::ceil(x);
-    case MathFn::round: return std::nearbyint(x);
+double reciprocal_slope(double lo, double hi) {
+  const double nearest = lo > 0 ? lo : -hi;
+  return lo > 0 || hi < 0 ? 1 / (nearest * nearest) : kNone;
+}
+
+bool sign_is_certain(const Box& x) { return x.lo > 0 || x.hi < 0; }
+
+double product_moved(const Box& a, const Box& b) {
+  return a.err * (std::abs(b.value) + b.err) + b.err * (std::abs(a.value) + 2 * a.err);
+}
+
+double quotient_moved(const Box& a, const Box& b) {
+  const double smallest = b.nearest();
+  return smallest > 0 ? a.err / smallest + (std::abs(a.value) + a.err) * b.err / smallest / smallest : kNone;
+}
+
+// The gradient of atan2 has length 1 / |(x, y)|; it jumps where y changes its sign left of 0.
+double atan2_moved(const Box& y, const Box& x) {
+  const double radius = std::hypot(y.nearest(), x.nearest());
+  if (radius == 0 || (x.lo <= 0 && y.lo <= 0 && y.hi >= 0)) return kNone;
+  return (y.err + x.err) / radius;
+}
+
+// On x > 0: y x^(y - 1) and x^y log x, each factor monotone in x and in y, so that corners bound it.
+double pow_moved(const Box& x, const Box& y) {
+  if (!(x.lo > 0)) return kNone;
+  double by_x = 0, by_y = 0;
+  for (const double base : {x.lo, x.hi}) {
+    for (const double exponent : {y.lo, y.hi}) {
+      by_x = std::max(by_x, std::pow(base, exponent - 1));
+      by_y = std::max(by_y, std::pow(base, exponent));
+    }
   }
-  return x;
+  const double log = std::max(std::abs(std::log(x.lo)), std::abs(std::log(x.hi)));
+  // 0 * infinity is no bound either.
+  return (x.err > 0 ? x.err * y.magnitude() * by_x : 0) + (y.err > 0 ? y.err * by_y * log : 0);
+}
+
+// slope * err, for a step function the height of the steps in between.
+double moved_by(MathFn fn, DType dtype, const Box& a, double slope) {
+  if (slope != kSteps) return slope * a.err;
+  return ir::float_value(fn, dtype, {a.hi, 0, 0}) - ir::float_value(fn, dtype, {a.lo, 0, 0});
+}
+
+double moved(MathFn fn, DType dtype, const std::array<TrackedFloat, 3>& operands) {
+  const Box a(operands[0]), b(operands[1]), c(operands[2]);
+  const double lo = a.lo, hi = a.hi;
+#define TW_FLOAT_1(name, kinds, ulps, meaning, slope, cpu) \
+  if (fn == MathFn::name) return moved_by(fn, dtype, a, slope);
+#define TW_FLOAT_2(name, kinds, ulps, meaning, moved, cpu) \
+  if (fn == MathFn::name) return moved;
+#define TW_FLOAT_3(name, kinds, ulps, meaning, moved, cpu) \
+  if (fn == MathFn::name) return moved;
+#include "ir/math_functions.inc"
+  return kNone;
 }
 
 }  // namespace
@@ -128,24 +171,26 @@ TrackedFloat tracked_div(DType dtype, const TrackedFloat& a, const TrackedFloat&
   return checked_term(dtype, value, err + rounding_error(dtype, value, err), ea == 0 && eb == 0);
 }
 
-TrackedFloat tracked_call(MathFn fn, DType dtype, const TrackedFloat& a) {
-  const double value = call_value(fn, dtype, a.value);
-  const double err = a.bound.err;
-  const double lo = a.value - 2 * err, hi = a.value + 2 * err;
-  switch (fn) {
-    case MathFn::abs: return single_term(value, err);
-    case MathFn::floor:
-    case MathFn::ceil:
-    case MathFn::round: {
-      const double distance = err == 0 ? 0 : step_value(fn, hi) - step_value(fn, lo);
-      return single_term(value, std::isnan(distance) ? kInfinity : distance);
-    }
-    default: break;
-  }
-  double moved = err == 0 ? 0 : lipschitz(fn, lo, hi) * err;
-  if (fn == MathFn::sqrt && err > 0 && lo >= 0)
-    moved = std::min(moved, std::sqrt(err));  // |sqrt a - sqrt r|^2 <= |a - r|
-  return checked_term(dtype, value, moved + rounding_error(dtype, value, moved, kMathUlps), err == 0);
+TrackedFloat tracked_call(MathFn fn, DType dtype, const std::array<TrackedFloat, 3>& operands) {
+  const ir::MathInfo& info = ir::math_info(fn);
+  const TrackedFloat& a = operands[0];
+  const double value = call_value(fn, dtype, {a.value, operands[1].value, operands[2].value});
+  bool exact = true;
+  for (int i = 0; i < info.arity; ++i) exact = exact && operands[size_t(i)].bound.err == 0;
+  double err = exact ? 0 : moved(fn, dtype, operands);
+  if (fn == MathFn::sqrt && !exact && a.value - 2 * a.bound.err >= 0)
+    err = std::min(err, std::sqrt(a.bound.err));  // |sqrt a - sqrt r|^2 <= |a - r|
+  if (std::isnan(err)) err = kInfinity;
+  if (info.ulps == 0) return single_term(value, err);
+  // A narrow float is computed in f32 and rounded once.
+  const double ulps = is_narrow_float(dtype) ? std::min(info.ulps, 1.0) : info.ulps;
+  return checked_term(dtype, value, err + rounding_error(dtype, value, err, ulps), exact);
+}
+
+TrackedInt tracked_test(MathFn fn, const TrackedFloat& a) {
+  // What may be infinite or NaN in one admissible result only has no bound.
+  const bool certain = a.bound.err == 0 || (a.bound.err < kInfinity && std::isfinite(a.value));
+  return {ir::test_value(fn, a.value), !certain};
 }
 
 TrackedFloat tracked_cast(DType from, DType to, const TrackedFloat& a) {
@@ -186,9 +231,43 @@ TrackedInt either_of(const TrackedInt& taken, const TrackedInt& other) {
   return {taken.value, taken.undetermined || other.undetermined || taken.value != other.value};
 }
 
-double call_value(MathFn fn, DType dtype, double value) {
-  if (dtype == DType::f64) return double(call_in<long double>(fn, value));
-  return rounded(dtype, call_in<double>(fn, value));
+double call_value(MathFn fn, DType dtype, const std::array<double, 3>& operands) {
+  const double value = ir::float_value(fn, dtype, operands);
+  return ir::math_info(fn).ulps == 0 ? value : rounded(dtype, value);
+}
+
+namespace {
+
+// An element in memory with room for any dtype.
+int64_t bytes_of_float(DType t, double value) {
+  int64_t memory = 0;
+  store_float(t, &memory, value);
+  return memory;
+}
+
+int64_t bytes_of_int(DType t, int64_t value) {
+  int64_t memory = 0;
+  store_int(t, &memory, value);
+  return memory;
+}
+
+}  // namespace
+
+double reinterpreted_float(DType from, DType to, double value) {
+  const int64_t memory = bytes_of_float(from, value);
+  return load_float(to, &memory);
+}
+double reinterpreted_float(DType from, DType to, int64_t value) {
+  const int64_t memory = bytes_of_int(from, value);
+  return load_float(to, &memory);
+}
+int64_t reinterpreted_int(DType from, DType to, double value) {
+  const int64_t memory = bytes_of_float(from, value);
+  return load_int(to, &memory);
+}
+int64_t reinterpreted_int(DType from, DType to, int64_t value) {
+  const int64_t memory = bytes_of_int(from, value);
+  return load_int(to, &memory);
 }
 
 double from_int_value(DType from, DType to, int64_t value) {

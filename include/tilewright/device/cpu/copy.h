@@ -69,7 +69,7 @@ __attribute__((noinline, cold)) void transpose_edge(const S* src, long long src_
 template <class D, class S>
 __attribute__((noinline)) void transpose(const S* src, long long src_stride, int rows, int cols, D* dst,
                                          long long dst_stride) {
-  constexpr bool kShuffles = sizeof(D) == 4;
+  constexpr bool kShuffles = sizeof(D) == 4 && !kIsNarrow<D>;
   constexpr int kBlock = kShuffles && TW_VEC_BYTES == 16 ? 4 : 8;
   const int block_rows = rows / kBlock * kBlock, block_cols = cols / kBlock * kBlock;
   for (int r = 0; r < block_rows; r += kBlock) {

@@ -48,6 +48,35 @@ TW_INLINE T floormod(T a, T b) {
   }
 }
 
+// Towards zero; total in the same way.
+template <class T>
+TW_INLINE T truncdiv(T a, T b) {
+  if (b == T(0)) return T(0);
+  if constexpr (T(-1) < T(0)) {
+    if (b == T(-1)) return T(-a);
+  }
+  return T(a / b);
+}
+template <class T>
+TW_INLINE T truncmod(T a, T b) {
+  if (b == T(0)) return a;
+  if constexpr (T(-1) < T(0)) {
+    if (b == T(-1)) return T(0);
+  }
+  return T(a % b);
+}
+
+template <class T>
+constexpr u64 kAllBits = ~u64(0) >> (64 - 8 * sizeof(T));
+template <class T>
+TW_INLINE T popcount(T x) {
+  return T(__builtin_popcountll(u64(x) & kAllBits<T>));
+}
+template <class T>
+TW_INLINE T clz(T x) {
+  return x == T(0) ? T(8 * sizeof(T)) : T(__builtin_clzll(u64(x) & kAllBits<T>) - int(64 - 8 * sizeof(T)));
+}
+
 // An amount outside [0, bits) gives 0, or the sign for a signed right shift.
 template <class T>
 TW_INLINE T shl(T a, T b) {
@@ -105,26 +134,38 @@ TW_INLINE double to_odd(i64 x) {
   return exact ? d : negative ? -truncated : truncated;
 }
 
-// A value of another type as the f32 that holds it rounded to a 16-bit float.
-TW_INLINE float to_f16(float x) { return round_f16(x); }
-TW_INLINE float to_bf16(float x) { return round_bf16(x); }
-TW_INLINE float to_f16(double x) { return round_f16(to_odd(x)); }
-TW_INLINE float to_bf16(double x) { return round_bf16(to_odd(x)); }
-template <class I>
-TW_INLINE float to_f16(I x) {
-  return to_f16(to_odd(i64(x)));
+// A number of any type as an f32 that rounds to a narrow float as the number itself does: the number where f32 holds
+// it, else odd.
+TW_INLINE float to_odd_f32(float x) { return x; }
+TW_INLINE float to_odd_f32(double x) { return to_odd(x); }
+TW_INLINE float to_odd_f32(u64 x) {
+  return u64(x) >> 63 ? 2.0f * to_odd(to_odd(i64(x >> 1 | (x & 1)))) : to_odd(to_odd(i64(x)));
 }
 template <class I>
-TW_INLINE float to_bf16(I x) {
-  return to_bf16(to_odd(i64(x)));
+TW_INLINE float to_odd_f32(I x) {
+  return to_odd(to_odd(i64(x)));
 }
-template <>
-TW_INLINE float to_f16(u64 x) {
-  return to_f16(to_odd(i64(x > (u64(1) << 62) ? u64(1) << 62 : x)));
+
+// A value of another type as the f32 that holds it rounded to a narrow float.
+template <class T>
+TW_INLINE float to_f16(T x) {
+  return round_f16(to_odd_f32(x));
 }
-template <>
-TW_INLINE float to_bf16(u64 x) {
-  return u64(x) >> 63 ? 2.0f * to_bf16(to_odd(i64(x >> 1 | (x & 1)))) : to_bf16(to_odd(i64(x)));
+template <class T>
+TW_INLINE float to_bf16(T x) {
+  return round_bf16(to_odd_f32(x));
+}
+template <class T>
+TW_INLINE float to_tf32(T x) {
+  return round_tf32(to_odd_f32(x));
+}
+template <class T>
+TW_INLINE float to_f8e4m3(T x) {
+  return round_f8e4m3(to_odd_f32(x));
+}
+template <class T>
+TW_INLINE float to_f8e5m2(T x) {
+  return round_f8e5m2(to_odd_f32(x));
 }
 
 // Reports the first failed check of a launch; the host turns `site` into an error at the author's line.

@@ -72,10 +72,11 @@ TW_INLINE To bit_cast(From x) {
 constexpr int round_up(int x, int to) { return (x + to - 1) / to * to; }
 constexpr int ceil_div(int x, int by) { return (x + by - 1) / by; }
 
-// ---- 16-bit floats
-// ------------------------------------------------------------------------------------------------------------- Storage
-// only: arithmetic is done in f32. Conversions are exact upwards and round to nearest even downwards; subnormals,
-// infinities and NaN (quieted, top payload bits kept) agree bit for bit with VCVTPH2PS and VCVTPS2PH.
+// ---- narrow floats
+// ----------------------------------------------------------------------------------------------------------------
+// Storage only: arithmetic is done in f32. Conversions are exact upwards and round to nearest even downwards;
+// subnormals, infinities and NaN (quieted, top payload bits kept) of 16-bit floats agree bit for bit with VCVTPH2PS and
+// VCVTPS2PH. The 8-bit floats are OCP's (E4M3 without infinity, and E5M2) and saturate; a NaN becomes one pattern.
 
 struct F16 {
   unsigned short bits;
@@ -83,8 +84,45 @@ struct F16 {
 struct BF16 {
   unsigned short bits;
 };
+struct F8E4M3 {
+  unsigned char bits;
+};
+struct F8E5M2 {
+  unsigned char bits;
+};
+// F8E5M2 as a number of another type becomes it: an infinity saturates too.
+struct F8E5M2Finite {
+  unsigned char bits;
+};
+// A 32-bit float in memory; read and written rounded to 10 fraction bits.
+struct TF32 {
+  float value;
+};
+
+template <class T>
+constexpr bool kIsNarrow = false;
+template <>
+constexpr bool kIsNarrow<F16> = true;
+template <>
+constexpr bool kIsNarrow<BF16> = true;
+template <>
+constexpr bool kIsNarrow<F8E4M3> = true;
+template <>
+constexpr bool kIsNarrow<F8E5M2> = true;
+template <>
+constexpr bool kIsNarrow<F8E5M2Finite> = true;
+template <>
+constexpr bool kIsNarrow<TF32> = true;
+
+TW_INLINE float round_tf32(float x) {
+  const unsigned u = bit_cast<unsigned>(x);
+  const unsigned rounded = (u + 0xfffu + ((u >> 13) & 1u)) & ~0x1fffu;
+  return bit_cast<float>((u & 0x7fffffffu) > 0x7f800000u ? u | 0x400000u : rounded);
+}
 
 TW_INLINE float to_f32(float x) { return x; }
+
+TW_INLINE float to_f32(TF32 x) { return round_tf32(x.value); }
 
 TW_INLINE float to_f32(BF16 x) {
   const unsigned wide = unsigned(x.bits) << 16;
@@ -102,12 +140,29 @@ TW_INLINE float to_f32(F16 x) {
   return bit_cast<float>(sign | (magnitude >= (31u << 23) ? special : finite));
 }
 
+// The upper half of an f16.
+TW_INLINE float to_f32(F8E5M2 x) { return to_f32(F16{(unsigned short)(x.bits << 8)}); }
+
+TW_INLINE float to_f32(F8E4M3 x) {
+  const unsigned magnitude = (x.bits & 0x7fu) << 20;
+  const unsigned sign = (x.bits & 0x80u) << 24;
+  const unsigned normal = magnitude == (0x7fu << 20) ? 0x7fc00000u : magnitude + (120u << 23);
+  // m * 2^-9 = 2^-6 * (1 + m / 8) - 2^-6.
+  const unsigned subnormal = bit_cast<unsigned>(bit_cast<float>(magnitude + (121u << 23)) - 0x1p-6f);
+  return bit_cast<float>(sign | (magnitude < (1u << 23) ? subnormal : normal));
+}
+
 template <class D>
 TW_INLINE D from_f32(float x);
 
 template <>
 TW_INLINE float from_f32<float>(float x) {
   return x;
+}
+
+template <>
+TW_INLINE TF32 from_f32<TF32>(float x) {
+  return {round_tf32(x)};
 }
 
 template <>
@@ -132,45 +187,59 @@ TW_INLINE F16 from_f32<F16>(float x) {
   return {(unsigned short)(half | ((u >> 16) & 0x8000u))};
 }
 
+template <>
+TW_INLINE F8E4M3 from_f32<F8E4M3>(float x) {
+  const unsigned u = bit_cast<unsigned>(x);
+  const unsigned magnitude = u & 0x7fffffffu;
+  const unsigned rebased = magnitude - (120u << 23);
+  const unsigned normal = (rebased + 0x7ffffu + ((rebased >> 20) & 1u)) >> 20;
+  // One unit in the last place of 2^14 is 2^-9.
+  const unsigned subnormal = bit_cast<unsigned>(bit_cast<float>(magnitude) + 0x1p14f) - 0x46800000u;
+  const unsigned finite = magnitude < (121u << 23) ? subnormal : normal;
+  const unsigned number = finite > 0x7eu ? 0x7eu : finite;
+  return {(unsigned char)((magnitude > 0x7f800000u ? 0x7fu : number) | ((u >> 24) & 0x80u))};
+}
+
+template <>
+TW_INLINE F8E5M2Finite from_f32<F8E5M2Finite>(float x) {
+  const unsigned u = bit_cast<unsigned>(x);
+  const unsigned magnitude = u & 0x7fffffffu;
+  const unsigned rebased = magnitude - (112u << 23);
+  const unsigned normal = (rebased + 0xfffffu + ((rebased >> 21) & 1u)) >> 21;
+  // One unit in the last place of 2^7 is 2^-16.
+  const unsigned subnormal = bit_cast<unsigned>(bit_cast<float>(magnitude) + 0x1p7f) - 0x43000000u;
+  const unsigned finite = magnitude < (113u << 23) ? subnormal : normal;
+  const unsigned number = finite > 0x7bu ? 0x7bu : finite;
+  return {(unsigned char)((magnitude > 0x7f800000u ? 0x7eu : number) | ((u >> 24) & 0x80u))};
+}
+
+// Of a value of F8E5M2, which may be infinite.
+template <>
+TW_INLINE F8E5M2 from_f32<F8E5M2>(float x) {
+  const unsigned u = bit_cast<unsigned>(x);
+  const unsigned infinity = 0x7cu | ((u >> 24) & 0x80u);
+  return {(unsigned char)((u & 0x7fffffffu) == 0x7f800000u ? infinity : from_f32<F8E5M2Finite>(x).bits)};
+}
+
 TW_INLINE float round_f16(float x) { return to_f32(from_f32<F16>(x)); }
 TW_INLINE float round_bf16(float x) { return to_f32(from_f32<BF16>(x)); }
+TW_INLINE float round_f8e4m3(float x) { return to_f32(from_f32<F8E4M3>(x)); }
+TW_INLINE float round_f8e5m2(float x) { return to_f32(F8E5M2{from_f32<F8E5M2Finite>(x).bits}); }
 
-// convert: n elements of S to D. 16-bit floats go through f32; any other pair is a static_cast.
+// convert: n elements of S to D. Narrow floats go through f32; any other pair is a static_cast.
 template <class D, class S>
 struct Convert {
-  static TW_INLINE D one(S x) { return static_cast<D>(x); }
-};
-template <class D>
-struct Convert<D, F16> {
-  static TW_INLINE D one(F16 x) { return static_cast<D>(to_f32(x)); }
-};
-template <class D>
-struct Convert<D, BF16> {
-  static TW_INLINE D one(BF16 x) { return static_cast<D>(to_f32(x)); }
-};
-template <class S>
-struct Convert<F16, S> {
-  static TW_INLINE F16 one(S x) { return from_f32<F16>(static_cast<float>(x)); }
-};
-template <class S>
-struct Convert<BF16, S> {
-  static TW_INLINE BF16 one(S x) { return from_f32<BF16>(static_cast<float>(x)); }
-};
-template <>
-struct Convert<F16, F16> {
-  static TW_INLINE F16 one(F16 x) { return x; }
-};
-template <>
-struct Convert<BF16, BF16> {
-  static TW_INLINE BF16 one(BF16 x) { return x; }
-};
-template <>
-struct Convert<F16, BF16> {
-  static TW_INLINE F16 one(BF16 x) { return from_f32<F16>(to_f32(x)); }
-};
-template <>
-struct Convert<BF16, F16> {
-  static TW_INLINE BF16 one(F16 x) { return from_f32<BF16>(to_f32(x)); }
+  static TW_INLINE D one(S x) {
+    if constexpr (kIsNarrow<S> && kIsNarrow<D>) {
+      return from_f32<D>(to_f32(x));
+    } else if constexpr (kIsNarrow<S>) {
+      return static_cast<D>(to_f32(x));
+    } else if constexpr (kIsNarrow<D>) {
+      return from_f32<D>(static_cast<float>(x));
+    } else {
+      return static_cast<D>(x);
+    }
+  }
 };
 
 template <class D, class S>
