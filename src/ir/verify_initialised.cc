@@ -75,12 +75,13 @@ class InitialisationChecker {
 void InitialisationChecker::read(TileId id, bool is_update, const Loc& loc) const {
   const Tile& tile = kernel_.tile(id);
   if (!tile.on_chip() || written_[storage_[size_t(id)]] || tile.num_elems() == 0) return;
-  throw note_tile(invalid_kernel(loc, "{} is read here but nothing wrote it before", tile.name)
-                      .hint(is_update ? fmt::format("call T::clear({}) first, or have the operation clear it", tile.name)
-                                      : fmt::format("tiles start undefined; write {} first, for instance with T::copy "
-                                                    "or T::fill",
-                                                    tile.name)),
-                  tile);
+  throw note_tile(
+      invalid_kernel(loc, "{} is read here but nothing wrote it before", tile.name)
+          .hint(is_update ? fmt::format("call T::clear({}) first, or have the operation clear it", tile.name)
+                          : fmt::format("tiles start undefined; write {} first, for instance with T::copy "
+                                        "or T::fill",
+                                        tile.name)),
+      tile);
 }
 
 void InitialisationChecker::read(const Expr& e, const Loc& loc) const {
