@@ -30,6 +30,7 @@ class CudaKernelWriter : public Emitter {
   void write_op(const OpStmt& op, const Loc& loc) override;
   std::string loop_hint(const ir::ForStmt& loop, size_t) const override {
     const int64_t factor = ir::int_attr(loop.attrs, "factor", 0);
+    if (ir::bool_attr(loop.attrs, "registers", false)) return "#pragma unroll";
     if (loop.kind != ir::LoopKind::unrolled) return "";
     return factor > 0 ? fmt::format("#pragma unroll {}", factor) : "#pragma unroll";
   }
@@ -108,6 +109,12 @@ void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   if (op.def == &passes::mma_op()) {
     const auto* type = std::get_if<std::string>(ir::find_attr(op.attrs, "type"));
     return out_.line(fmt::format("tw::mma_m16n8k16_f32_{}({}, {}, {});", *type, address(0), address(1), address(2)),
+                     loc);
+  }
+  if (op.def == &passes::load_vector_op() || op.def == &passes::store_vector_op()) {
+    const bool loads = op.def == &passes::load_vector_op();
+    return out_.line(fmt::format("tw::{}_vector<{}>({}, {});", loads ? "load" : "store",
+                                 ir::int_attr(op.attrs, "count", 0), address(0), address(1)),
                      loc);
   }
   throw internal_error(loc, "op {} reached the CUDA emitter", op.def->name);

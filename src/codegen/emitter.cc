@@ -3,6 +3,8 @@
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tilewright::codegen {
@@ -38,13 +40,18 @@ std::set<TileId> stored_locals(const Kernel& kernel, const Block& body) {
   return std::move(stored.tiles);
 }
 
+// A loop over the registers of one thread shares its tiles with the code around it.
+bool has_private_tiles(const ir::ForStmt& loop) {
+  return loop.kind == ir::LoopKind::parallel && !ir::bool_attr(loop.attrs, "registers", false);
+}
+
 class PrivateTiles : public ir::Visitor {
  public:
   explicit PrivateTiles(const Kernel& kernel) : kernel_(kernel) {}
   using Visitor::visit;
   void visit(const Stmt& stmt) override {
     const auto* loop = ir::get_if<ir::ForStmt>(stmt);
-    if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return visit_parts(stmt);
+    if (loop == nullptr || !has_private_tiles(*loop)) return visit_parts(stmt);
     tiles.merge(stored_locals(kernel_, loop->body));
   }
   std::set<TileId> tiles;
@@ -125,7 +132,7 @@ void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
                 loc);
     }
   }
-  if (loop.kind == ir::LoopKind::parallel) {
+  if (has_private_tiles(loop)) {
     for (TileId id : stored_locals(kernel_, loop.body)) declare_local(id, loc);
   }
   write(loop.body);

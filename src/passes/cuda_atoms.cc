@@ -65,9 +65,20 @@ const ir::OpDef& mma_op() {
   return kOp;
 }
 
+const ir::OpDef& load_vector_op() {
+  static constexpr ir::OpDef kOp = atom("load_vector", 2, 0, writes_first);
+  return kOp;
+}
+
+const ir::OpDef& store_vector_op() {
+  static constexpr ir::OpDef kOp = atom("store_vector", 2, 0, writes_first);
+  return kOp;
+}
+
 std::span<const ir::OpDef* const> cuda_atoms() {
-  static const std::array<const ir::OpDef*, 6> kAtoms = {&block_sync_op(),    &cp_async_op(), &cp_async_commit_op(),
-                                                         &cp_async_wait_op(), &ldmatrix_op(), &mma_op()};
+  static const std::array<const ir::OpDef*, 8> kAtoms = {
+      &load_vector_op(),     &store_vector_op(),  &block_sync_op(), &cp_async_op(),
+      &cp_async_commit_op(), &cp_async_wait_op(), &ldmatrix_op(),   &mma_op()};
   return kAtoms;
 }
 

@@ -25,6 +25,12 @@ const ir::OpDef& ldmatrix_op();
 // PTX ISA 9.7.15.5.8, mma.m16n8k16.
 const ir::OpDef& mma_op();
 
+// tiles = {dst: registers [count] of the computed type, src: global or shared}: `count` adjacent elements, whose
+// address is a multiple of their bytes, 2 to 16, in one load. attrs: count.
+const ir::OpDef& load_vector_op();
+// tiles = {dst: global or shared, src: registers [count]}: the same as one store, each rounded to dst. attrs: count.
+const ir::OpDef& store_vector_op();
+
 // The operations above, for the parser.
 std::span<const ir::OpDef* const> cuda_atoms();
 

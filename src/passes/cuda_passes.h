@@ -27,7 +27,8 @@ ir::Program plan_operands(ir::Program program, const CudaTarget& target);
 ir::Program expand_pipelines(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks);
 
 // Requires fragments and layouts. Establishes that there are no fragment tiles: parallel loops over them, and
-// operations with instructions, are the code of one thread (`lanes`) over arrays of registers.
+// operations with instructions, are the code of one thread (`lanes`) over arrays of registers. Parallel loops in
+// `lanes` have the attribute `registers`: one thread runs them, unrolled.
 ir::Program lower_tiles(const ir::Program& program, const CudaTarget& target);
 
 // Requires that only statements over scalars, atoms and lanes are left, and no fragment tiles. Establishes the code of
@@ -40,6 +41,10 @@ ir::Program distribute_threads(const ir::Program& program);
 // writes, have a block_sync between them, placed where all threads come by. Sees tiles whole: two accesses to
 // different elements of one tile count as one to the same.
 ir::Program place_sync(const ir::Program& program);
+
+// Requires guarded accesses and thread code. Establishes that in loops over registers adjacent unchecked elements of
+// global tiles are moved by vector loads and stores, where their addresses are multiples of the vector's bytes.
+ir::Program vectorize_accesses(const ir::Program& program, const CudaTarget& target);
 
 // Requires shared tiles. Establishes a layout for each and its place in the block's shared memory
 // (shared_offsets). Throws Error{invalid_kernel} when they need more than the target has.

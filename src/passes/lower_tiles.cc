@@ -177,10 +177,13 @@ Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest
     inside = inside ? ir::logical_and(inside, ok) : ok;
   }
   if (inside) body = {ir::make_stmt(ir::IfStmt{.condition = inside, .then = std::move(body), .otherwise = {}}, loc)};
-  for (size_t m = 0; m < nest.digits.size(); ++m) {
-    body = {unrolled(nest.digits[m], fragment.reg_modes()[m].extent, std::move(body), loc)};
+  if (nest.digits.empty()) return body;
+  ir::ForStmt loop{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {{"registers", true}}, .body = std::move(body)};
+  for (size_t m = nest.digits.size(); m-- > 0;) {
+    loop.dims.push_back(
+        {.var = nest.digits[m], .begin = ir::int_imm(0), .extent = ir::int_imm(fragment.reg_modes()[m].extent)});
   }
-  return body;
+  return {ir::make_stmt(std::move(loop), loc)};
 }
 
 void TileLowering::rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, Block& out) {

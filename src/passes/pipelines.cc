@@ -59,6 +59,8 @@ ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, 
   // Needs parallel loops over their own dimensions, and block indices with their ranges.
   p = guard_accesses(p);
   p = ir::simplify(p);
+  // While the loops over registers are nests: what the guards proved may go in vectors.
+  p = vectorize_accesses(p, target);
   p = distribute_threads(p);
   // Hides the ranges of block indices.
   p = map_grid_cpu(p, program);

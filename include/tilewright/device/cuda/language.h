@@ -45,6 +45,26 @@ TW_ATOM BF16 from_f32<BF16>(float x) {
 TW_ATOM float round_f16(float x) { return to_f32(from_f32<F16>(x)); }
 TW_ATOM float round_bf16(float x) { return to_f32(from_f32<BF16>(x)); }
 
+// The value of an element in memory, and the element of a value.
+TW_ATOM float value_of(F16 x) { return to_f32(x); }
+TW_ATOM float value_of(BF16 x) { return to_f32(x); }
+template <class T>
+TW_ATOM T value_of(T x) {
+  return x;
+}
+template <class T, class Value>
+TW_ATOM T memory_of(Value x) {
+  return T(x);
+}
+template <>
+TW_ATOM F16 memory_of<F16, float>(float x) {
+  return from_f32<F16>(x);
+}
+template <>
+TW_ATOM BF16 memory_of<BF16, float>(float x) {
+  return from_f32<BF16>(x);
+}
+
 template <class F>
 TW_ATOM F infinity() {
   return F(__uint_as_float(0x7f800000u));
@@ -52,6 +72,32 @@ TW_ATOM F infinity() {
 template <class F>
 TW_ATOM F not_a_number() {
   return F(__uint_as_float(0x7fc00000u));
+}
+
+// ---- vectors: kCount adjacent elements in one access; their address is a multiple of their bytes ----
+template <u32 kBytes>
+struct alignas(kBytes) Bytes {
+  u8 at[kBytes];
+};
+template <u32 kCount, class Value, class T>
+TW_ATOM void load_vector(Value* to, const T* from) {
+  union {
+    Bytes<kCount * sizeof(T)> bytes;
+    T x[kCount];
+  } v;
+  v.bytes = *reinterpret_cast<const Bytes<kCount * sizeof(T)>*>(from);
+#pragma unroll
+  for (u32 i = 0; i < kCount; ++i) to[i] = value_of(v.x[i]);
+}
+template <u32 kCount, class T, class Value>
+TW_ATOM void store_vector(T* to, const Value* from) {
+  union {
+    Bytes<kCount * sizeof(T)> bytes;
+    T x[kCount];
+  } v;
+#pragma unroll
+  for (u32 i = 0; i < kCount; ++i) v.x[i] = memory_of<T>(from[i]);
+  *reinterpret_cast<Bytes<kCount * sizeof(T)>*>(to) = v.bytes;
 }
 
 // ---- integers ----
