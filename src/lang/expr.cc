@@ -190,25 +190,26 @@ namespace {
 
 struct Choice {
   ir::Expr condition, then, otherwise;
+  const Loc& loc;
 };
 
-Choice choice(const Expr& condition, const Expr& then, const Expr& otherwise, const Loc& loc) {
+Choice choice(const Expr& condition, const Expr& then, const Expr& otherwise) {
+  const Loc& sides = loc_of(raw(then), raw(otherwise));
+  const Loc& loc = sides.known() ? sides : raw(condition).loc();
   const DType t = strong_dtype(then, otherwise);
-  return {to_condition(condition, loc), to_dtype(then, t, loc), to_dtype(otherwise, t, loc)};
+  return {to_condition(condition, loc), to_dtype(then, t, loc), to_dtype(otherwise, t, loc), loc};
 }
 
 }  // namespace
 
 Expr if_then_else(const Expr& condition, const Expr& then, const Expr& otherwise) {
-  const Loc& loc = loc_of(raw(then), raw(otherwise));
-  const Choice c = choice(condition, then, otherwise, loc);
-  return from_ir(ir::select(c.condition, c.then, c.otherwise, loc));
+  const Choice c = choice(condition, then, otherwise);
+  return from_ir(ir::select(c.condition, c.then, c.otherwise, c.loc));
 }
 
 Expr select(const Expr& condition, const Expr& then, const Expr& otherwise) {
-  const Loc& loc = loc_of(raw(then), raw(otherwise));
-  const Choice c = choice(condition, then, otherwise, loc);
-  return from_ir(ir::call(ir::MathFn::blend, {c.condition, c.then, c.otherwise}, loc));
+  const Choice c = choice(condition, then, otherwise);
+  return from_ir(ir::call(ir::MathFn::blend, {c.condition, c.then, c.otherwise}, c.loc));
 }
 
 Expr clamp(const Expr& x, const Expr& low, const Expr& high) { return min(max(x, low), high); }
