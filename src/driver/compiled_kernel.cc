@@ -126,7 +126,7 @@ std::string CompiledKernel::report() const {
     const std::lock_guard lock(impl_->mutex);
     for (size_t k = 0; k < impl_->empty_launches.size(); ++k) {
       if (impl_->empty_launches[k] == 0) continue;
-      out += fmt::format("kernel {}: {} launches had a grid without blocks\n", impl_->program.kernels[k].name,
+      out += fmt::format("kernel {}: {} launches had a grid without blocks\n", "tw_" + impl_->program.kernels[k].name,
                          impl_->empty_launches[k]);
     }
   }

@@ -56,7 +56,7 @@ Expr binary(ir::ExprKind kind, const Expr& a, const Expr& b) {
   if (a.is_literal() && b.is_literal() && floats && is_arithmetic(kind)) {
     return float_literal(eval_float(kind, number(x), number(y)));
   }
-  const Loc& loc = loc_of(x, y);
+  const Loc loc = loc_of(x, y);
   const DType dtype = common_dtype(a, b);
   const ir::Expr result = ir::binary(kind, to_dtype(a, dtype, loc), to_dtype(b, dtype, loc), loc);
   const bool stays_literal = a.is_literal() && b.is_literal() && result.as_int().has_value();
@@ -80,7 +80,7 @@ DType strong_dtype(const Expr& a, const Expr& b) {
 }
 
 Expr call(ir::MathFn fn, const Expr& x, const Expr& y) {
-  const Loc& loc = loc_of(raw(x), raw(y));
+  const Loc loc = loc_of(raw(x), raw(y));
   if (ir::math_info(fn).operands == ir::MathOperands::scaled) {
     return from_ir(ir::call(fn, {to_strong(x), to_strong(y)}, loc));
   }
@@ -89,7 +89,7 @@ Expr call(ir::MathFn fn, const Expr& x, const Expr& y) {
 }
 
 Expr call(ir::MathFn fn, const Expr& x, const Expr& y, const Expr& z) {
-  const Loc& loc = loc_of(raw(x), raw(y).loc().known() ? raw(y) : raw(z));
+  const Loc loc = loc_of(raw(x), raw(y).loc().known() ? raw(y) : raw(z));
   // A literal adapts to what is no literal, wherever that stands.
   const Expr* strong = !x.is_literal() ? &x : !y.is_literal() ? &y : &z;
   DType t = strong_dtype(*strong, *strong);
@@ -190,25 +190,26 @@ namespace {
 
 struct Choice {
   ir::Expr condition, then, otherwise;
+  const Loc& loc;
 };
 
-Choice choice(const Expr& condition, const Expr& then, const Expr& otherwise, const Loc& loc) {
+Choice choice(const Expr& condition, const Expr& then, const Expr& otherwise) {
+  const Loc& sides = loc_of(raw(then), raw(otherwise));
+  const Loc& loc = sides.known() ? sides : raw(condition).loc();
   const DType t = strong_dtype(then, otherwise);
-  return {to_condition(condition, loc), to_dtype(then, t, loc), to_dtype(otherwise, t, loc)};
+  return {to_condition(condition, loc), to_dtype(then, t, loc), to_dtype(otherwise, t, loc), loc};
 }
 
 }  // namespace
 
 Expr if_then_else(const Expr& condition, const Expr& then, const Expr& otherwise) {
-  const Loc loc = loc_of(raw(then), raw(otherwise));
-  const Choice c = choice(condition, then, otherwise, loc);
-  return from_ir(ir::select(c.condition, c.then, c.otherwise, loc));
+  const Choice c = choice(condition, then, otherwise);
+  return from_ir(ir::select(c.condition, c.then, c.otherwise, c.loc));
 }
 
 Expr select(const Expr& condition, const Expr& then, const Expr& otherwise) {
-  const Loc loc = loc_of(raw(then), raw(otherwise));
-  const Choice c = choice(condition, then, otherwise, loc);
-  return from_ir(ir::call(ir::MathFn::blend, {c.condition, c.then, c.otherwise}, loc));
+  const Choice c = choice(condition, then, otherwise);
+  return from_ir(ir::call(ir::MathFn::blend, {c.condition, c.then, c.otherwise}, c.loc));
 }
 
 Expr clamp(const Expr& x, const Expr& low, const Expr& high) { return min(max(x, low), high); }

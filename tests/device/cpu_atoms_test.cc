@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tilewright/device/cpu/gemm.h"
+#include "tilewright/device/cpu/scalar.h"
 #include "tilewright/device/cpu/vector_math.h"
 
 namespace cpu = tilewright::device::cpu;
@@ -85,6 +86,82 @@ TEST(CpuVector, F16WidensExactly) { check_widening<cpu::F16>(10, 15); }
 TEST(CpuVector, Bf16WidensExactly) { check_widening<cpu::BF16>(7, 127); }
 TEST(CpuVector, F16RoundsToNearestEven) { check_rounding<cpu::F16>(10, 15); }
 TEST(CpuVector, Bf16RoundsToNearestEven) { check_rounding<cpu::BF16>(7, 127); }
+
+// ---- 8-bit floats and tf32 ----
+
+double value_of_f8(int bits, int mantissa_bits, int bias, bool has_infinity) {
+  if (has_infinity) return value_of(uint16_t((bits & 0x80) << 8 | (bits & 0x7f) << 8), 10, 15);  // E5M2: half an F16
+  if ((bits & 0x7f) == 0x7f) return std::nan("");
+  const int exponent = (bits & 0x7f) >> mantissa_bits, mantissa = bits & ((1 << mantissa_bits) - 1);
+  const double sign = bits & 0x80 ? -1 : 1;
+  if (exponent == 0) return sign * std::ldexp(mantissa, 1 - bias - mantissa_bits);
+  return sign * std::ldexp((1 << mantissa_bits) + mantissa, exponent - bias - mantissa_bits);
+}
+
+template <class F8, class Saturating>
+void check_f8(int mantissa_bits, int bias, bool has_infinity, int top) {
+  const auto value = [&](int bits) { return value_of_f8(bits, mantissa_bits, bias, has_infinity); };
+  for (int bits = 0; bits < 256; ++bits) {
+    const float got = cpu::to_f32(F8{uint8_t(bits)});
+    if (std::isnan(value(bits))) {
+      EXPECT_TRUE(std::isnan(got)) << bits;
+      EXPECT_TRUE(std::isnan(value(cpu::from_f32<F8>(got).bits))) << bits;
+      continue;
+    }
+    EXPECT_EQ(got, value(bits)) << bits;
+    EXPECT_EQ(std::signbit(got), bits >= 0x80) << bits;
+    EXPECT_EQ(cpu::from_f32<F8>(got).bits, bits);
+  }
+  for (int low = 0; low <= top; ++low) {
+    // Above the last number as if the format went on.
+    const double next = low < top ? value(low + 1) : 2 * value(top) - value(top - 1);
+    const double middle = (value(low) + next) / 2;
+    const int up = std::min(low + 1, top);
+    const double probes[5] = {std::nextafter(middle, 0), middle, std::nextafter(middle, HUGE_VAL), value(low), next};
+    const int want[5] = {low, low % 2 ? up : low, up, low, up};
+    for (int i = 0; i < 5; ++i) {
+      EXPECT_EQ(cpu::from_f32<Saturating>(cpu::to_odd_f32(probes[i])).bits, want[i]) << low << " " << i;
+      EXPECT_EQ(cpu::from_f32<Saturating>(cpu::to_odd_f32(-probes[i])).bits, want[i] | 0x80) << low << " " << i;
+      if (double(float(probes[i])) == probes[i]) EXPECT_EQ(cpu::from_f32<F8>(float(probes[i])).bits, want[i]);
+    }
+  }
+  for (const float huge : {1e9f, std::numeric_limits<float>::max(), kInf}) {
+    EXPECT_EQ(cpu::from_f32<Saturating>(huge).bits, top);
+    EXPECT_EQ(cpu::from_f32<Saturating>(-huge).bits, top | 0x80);
+  }
+  EXPECT_TRUE(std::isnan(value(cpu::from_f32<Saturating>(kNan).bits)));
+}
+
+TEST(CpuVector, F8E4M3) { check_f8<cpu::F8E4M3, cpu::F8E4M3>(3, 7, false, 0x7e); }
+TEST(CpuVector, F8E5M2) { check_f8<cpu::F8E5M2, cpu::F8E5M2Finite>(2, 15, true, 0x7b); }
+
+TEST(CpuVector, TF32) {
+  EXPECT_EQ(cpu::round_tf32(1 + 0x1p-11f), 1);
+  EXPECT_EQ(cpu::round_tf32(1 + 0x3p-11f), 1 + 0x1p-9f);
+  EXPECT_EQ(cpu::round_tf32(-1 - 0x1.002p-11f), -1 - 0x1p-10f);
+  EXPECT_EQ(cpu::round_tf32(std::numeric_limits<float>::max()), kInf);
+  EXPECT_EQ(cpu::round_tf32(-kInf), -kInf);
+  EXPECT_EQ(cpu::round_tf32(0x1p-137f), 0);
+  EXPECT_EQ(cpu::round_tf32(0x3p-137f), 0x1p-135f);
+  for (uint32_t nan : {0x7fc00000u, 0x7f800001u, 0xff800001u, 0xffffffffu}) {
+    EXPECT_TRUE(std::isnan(cpu::round_tf32(float_of(nan)))) << nan;
+  }
+  EXPECT_EQ(cpu::to_f32(cpu::TF32{1 + 0x1p-20f}), 1);
+}
+
+TEST(CpuVector, NarrowFloatsRoundIntegersAndDoublesOnce) {
+  EXPECT_EQ(cpu::to_bf16((1ll << 60) + (1ll << 52)), 0x1p60f);
+  EXPECT_EQ(cpu::to_bf16((1ll << 60) + (1ll << 52) + 1), 0x1.02p60f);
+  EXPECT_EQ(cpu::to_bf16(0x8080000000000000ull), 0x1p63f);
+  EXPECT_EQ(cpu::to_bf16(0x8080000000000001ull), 0x1.02p63f);
+  EXPECT_EQ(cpu::to_tf32(~0ull), 0x1p64f);
+  EXPECT_EQ(cpu::to_tf32(1 + 0x1p-11 + 0x1p-50), 1 + 0x1p-10f);
+  EXPECT_EQ(cpu::to_f16(1 + 0x1p-11 + 0x1p-50), 1 + 0x1p-10f);
+  EXPECT_EQ(cpu::to_f8e4m3(17 + 1e-12), 18);
+  EXPECT_EQ(cpu::to_f8e4m3(-1000000), -448);
+  EXPECT_EQ(cpu::to_f8e5m2(9 + 1e-12), 10);
+  EXPECT_EQ(cpu::to_f16(~0ull), kInf);
+}
 
 TEST(CpuVector, RoundF16) {
   EXPECT_EQ(cpu::round_f16(1.0f + 0x1p-11f), 1.0f);

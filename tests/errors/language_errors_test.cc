@@ -243,6 +243,54 @@ TEST(LanguageErrors, NegativeTensorExtent) {
                  "tensor A has extent -4");
 }
 
+TEST(LanguageErrors, InfinityOfDTypesWithoutOne) {
+  const Refusal r = refusal_of([] { T::infinity(T::f8e4m3); });
+  EXPECT_EQ(r.message, "f8e4m3 has no infinity");
+  EXPECT_EQ(r.hint, "T::max_value is its largest number");
+  EXPECT_EQ(refusal_of([] { T::infinity(T::i8); }).message, "infinity is not defined on i8");
+}
+
+TEST(LanguageErrors, OperandsOfFunctions) {
+  const auto in_element = [](auto build) {
+    return refusal_of([=] {
+      in_kernel([=](auto A, auto, auto C) {
+        broken_line = __LINE__ + 1;
+        auto x = A(0, 0);
+        C(0, 0) = build(x);
+      });
+    });
+  };
+  const auto wrong = [&](auto build, const std::string& message) { expect_refused(in_element(build), message); };
+  wrong([](auto& x) { return T::popcount(x); }, "popcount is not defined on f32");
+  wrong([](auto& x) { return T::truncdiv(x, 2); }, "truncdiv is not defined on f32");
+  wrong([](auto& x) { return T::ldexp(x, x); }, "the exponent of ldexp has dtype f32");
+  wrong([](auto& x) { return T::reinterpret(x, T::i64); }, "reinterpret of f32 as i64: 32 and 64 bits");
+  wrong([](auto& x) { return T::ieee_frsqrt(T::cast(x, T::f64)); }, "ieee_frsqrt is not defined on f64");
+  wrong([](auto& x) { return T::isnan(T::cast(x, T::i32)); }, "isnan is not defined on i32");
+  wrong([](auto& x) { return T::select(x, 1, 2); }, "a condition has dtype f32");
+  wrong([](auto& x) { return T::all_of(x > 0, x); }, "a condition has dtype f32");
+  wrong([](auto& x) { return T::likely(x); }, "a condition has dtype f32");
+  wrong([](auto& x) { return T::ieee_add(x, x, "up"); }, "there is no rounding \"up\"");
+  const Refusal other = in_element([](auto& x) { return T::ieee_add(x, x, "rz"); });
+  EXPECT_EQ(other.kind, tilewright::ErrorKind::unsupported);
+  EXPECT_EQ(other.message, "rounding \"rz\" is not built yet; \"rn\" is to nearest even");
+  EXPECT_EQ(other.hint, "docs/status.md lists what is not built yet");
+}
+
+TEST(LanguageErrors, Assumptions) {
+  expect_refused(refusal_of([] { in_kernel([](auto A, auto, auto) { AT(T::assume(A(0, 0))); }); }),
+                 "a condition has dtype f32");
+  expect_refused(refusal_of([] {
+                   in_kernel([](auto A, auto, auto) {
+                     for (auto i : T::Parallel(4)) {
+                       AT(T::assume(i < 4));
+                       A(0, i) = 1;
+                     }
+                   });
+                 }),
+                 "assume inside a parallel loop");
+}
+
 TEST(LanguageErrors, VariableOutsideItsLoop) {
   expect_refused(refusal_of([] {
                    in_kernel([](auto, auto, auto C) {

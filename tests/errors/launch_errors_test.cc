@@ -3,6 +3,7 @@
 
 #include <tilewright/compile.h>
 
+#include <cmath>
 #include <vector>
 
 namespace errors {
@@ -25,6 +26,51 @@ TEST(LaunchErrors, GridTooLarge) {
   EXPECT_EQ(r.kind, ErrorKind::invalid_argument);
   EXPECT_EQ(r.message, "the grid of wide has 1099511627776 x 1099511627776 blocks, more than 2^63");
   EXPECT_FALSE(r.hint.empty());
+}
+
+TEST(LaunchErrors, AnAssumptionThatDoesNotHold) {
+  static int line = 0;
+  const Program program = T::prim_func("assuming", [] {
+    auto A = T::tensor("A", {8}, T::i32);
+    auto n = T::scalar("n", T::i32);
+    auto [bx] = T::Kernel({T::Expr(3)});
+    line = __LINE__ + 1;
+    T::assume(n % 4 == 0 && bx < 3);
+    A(bx) = n;
+  });
+  std::vector<int> a(8);
+  const TensorView view{.data = a.data(), .dtype = DType::i32, .shape = {8}};
+  const CompiledKernel kernel = compile(program, {.target = "cpu", .optimize = 0});
+  EXPECT_NO_THROW(kernel(view, 12));
+  EXPECT_NO_THROW(interpret(program, {view, int64_t(12)}));
+  EXPECT_EQ(a[2], 12);
+  for (const Refusal& r : {refusal_of([&] { kernel(view, 13); }), refusal_of([&] {
+                             interpret(program, {view, int64_t(13)});
+                           })}) {
+    EXPECT_EQ(r.kind, ErrorKind::invalid_kernel) << r.report;
+    EXPECT_NE(r.message.find(" is assumed, but does not hold"), std::string::npos) << r.report;
+    EXPECT_NE(r.message.find("n % i32(4) == i32(0)"), std::string::npos) << r.report;
+    EXPECT_EQ(r.line, line) << r.report;
+    EXPECT_FALSE(r.hint.empty());
+  }
+}
+
+TEST(LaunchErrors, ScalarsThatAnEightBitFloatLacks) {
+  const Program program = T::prim_func("scalars", [] {
+    auto A = T::tensor("A", {1}, T::f32);
+    auto x = T::scalar("x", T::f8e4m3);
+    auto y = T::scalar("y", T::f8e5m2);
+    auto [bx] = T::Kernel({T::Expr(1)});
+    A(bx) = T::cast(x, T::f32) + y;
+  });
+  std::vector<float> a(1);
+  const TensorView view{.data = a.data(), .dtype = DType::f32, .shape = {1}};
+  EXPECT_NO_THROW(interpret(program, {view, 448.0, INFINITY}));
+  EXPECT_EQ(a[0], INFINITY);
+  const Refusal r = refusal_of([&] { interpret(program, {view, 1000.0, 0.0}); });
+  EXPECT_EQ(r.kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(r.message, "argument 2 (x): 1000 is outside the range of f8e4m3");
+  EXPECT_EQ(r.hint, "the largest finite f8e4m3 is 448");
 }
 
 TEST(LaunchErrors, TilesLargerThanMemory) {

@@ -56,6 +56,27 @@ TEST(OperationErrors, GemmOperandDtypesDiffer) {
                  "gemm: a is f16 but b is bf16");
 }
 
+TEST(OperationErrors, GemmMixesEightBitFloatsAndIntegersOfOneWidthOnly) {
+  const auto mix = [](tilewright::DType left, tilewright::DType right, tilewright::DType sum) {
+    return refusal_of([=] {
+      in_kernel([=](auto, auto, auto) {
+        auto a = T::alloc_shared({32, 32}, left, "a");
+        auto b = T::alloc_shared({32, 32}, right, "b");
+        auto c = T::alloc_fragment({32, 32}, sum, "c");
+        T::clear(a);
+        T::clear(b);
+        T::clear(c);
+        AT(T::gemm(a, b, c));
+      });
+    });
+  };
+  EXPECT_FALSE(mix(T::f8e4m3, T::f8e5m2, T::f32).refused);
+  EXPECT_FALSE(mix(T::u8, T::i8, T::i32).refused);
+  expect_refused(mix(T::tf32, T::f32, T::f32), "gemm: a is tf32 but b is f32");
+  expect_refused(mix(T::f8e4m3, T::i8, T::f32), "gemm: a is f8e4m3 but b is i8");
+  expect_refused(mix(T::i8, T::i16, T::i32), "gemm: a is i8 but b is i16");
+}
+
 TEST(OperationErrors, GemmAccumulatorOfAnotherFamily) {
   expect_refused(refusal_of([] {
                    in_kernel([](auto, auto, auto) {

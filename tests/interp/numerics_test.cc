@@ -234,6 +234,67 @@ TEST(Floats, MathFunctions) {
   EXPECT_EQ(call_f32(MathFn::cos, 1.0f), 0.5403023f);
 }
 
+TEST(Floats, FunctionsOfNarrowDTypesRoundOnce) {
+  const auto value = [](MathFn fn, DType t, double x, double y) {
+    return float_of(t, x, y, [&](Expr a, Expr b) {
+      return math_info(fn).arity == 1 ? call(fn, a) : call(fn, std::vector<Expr>{a, b});
+    });
+  };
+  EXPECT_EQ(value(MathFn::exp, DType::f8e4m3, 1, 0), 2.75);  // 2.718...
+  EXPECT_EQ(value(MathFn::exp, DType::f8e4m3, 10, 0), 448);  // saturates
+  EXPECT_EQ(value(MathFn::log, DType::f8e4m3, 0, 0), -448);  // so does an infinity
+  EXPECT_EQ(value(MathFn::exp, DType::f8e5m2, 20, 0), 57344);
+  EXPECT_EQ(value(MathFn::log, DType::bf16, 0, 0), -INFINITY);
+  EXPECT_EQ(value(MathFn::abs, DType::f8e5m2, -INFINITY, 0), INFINITY);  // exact, no conversion
+  EXPECT_EQ(value(MathFn::pow, DType::tf32, 3, 0.5), 0x1.bb8p+0);        // 1.7320508 to 10 fraction bits
+  EXPECT_EQ(value(MathFn::atan2, DType::f16, -0.0, -1), -3.140625);
+  EXPECT_EQ(value(MathFn::hypot, DType::f8e4m3, 3, 4), 5);
+  EXPECT_EQ(value(MathFn::fmod, DType::f32, -7.5, 2), -1.5);
+  EXPECT_EQ(value(MathFn::copysign, DType::f64, 2, -0.0), -2);
+  EXPECT_EQ(value(MathFn::nextafter, DType::f8e4m3, 1, 2), 1.125);
+  EXPECT_EQ(value(MathFn::nextafter, DType::f8e5m2, 57344, INFINITY), INFINITY);
+  EXPECT_EQ(value(MathFn::nextafter, DType::bf16, 1, 0), 1 - 0x1p-8);
+  EXPECT_EQ(value(MathFn::nextafter, DType::tf32, 0, -1), -0x1p-136);
+}
+
+TEST(Floats, FusedProductsRoundOnce) {
+  // The product is 2^-24 (1 + 2^-30): the sum lies above the tie 1 + 2^-24 by less than an ulp of double.
+  const auto fma = [](DType t, double x, double y, double z) {
+    return float_of(t, x, y, [&](Expr a, Expr b) {
+      return call(MathFn::ieee_fmaf, std::vector<Expr>{a, b, float_imm(z, t)});
+    });
+  };
+  const auto rounded_fma = [](double a, double b, double c) {
+    return interp::rounded(DType::f32, float_value(MathFn::ieee_fmaf, DType::f32, {a, b, c}));
+  };
+  const double x = (1 + 0x1p-10) * 0x1p-24, y = 1 - 0x1p-10 + 0x1p-20;
+  EXPECT_EQ(fma(DType::f32, x, y, 1), 1 + 0x1p-23);
+  EXPECT_EQ(fma(DType::f32, -x, y, -1), -1 - 0x1p-23);
+  EXPECT_EQ(fma(DType::f32, x, 1, 1), 1 + 0x1p-23);  // (1 + 2^-10) 2^-24 is above the tie as well
+  EXPECT_EQ(fma(DType::f32, 0x1p-24, 1, 1), 1);      // a tie
+  EXPECT_EQ(fma(DType::f64, 1 + 0x1p-30, 1 - 0x1p-30, -1), -0x1p-60);
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 20000; ++i) {
+    const auto number = [&] { return std::ldexp(float(random() >> 40), int(random() % 40) - 30); };
+    const auto a = float(number()), b = float(number()), c = float(i % 2 ? -number() : -double(float(double(a) * b)));
+    ASSERT_EQ(float(rounded_fma(a, b, c)), std::fma(a, b, c)) << a << " " << b << " " << c;
+  }
+}
+
+TEST(Floats, IntegerFunctions) {
+  EXPECT_EQ(int_value(MathFn::popcount, DType::i8, -1), 8);
+  EXPECT_EQ(int_value(MathFn::popcount, DType::u64, -1), 64);
+  EXPECT_EQ(int_value(MathFn::clz, DType::u8, 1), 7);
+  EXPECT_EQ(int_value(MathFn::clz, DType::i16, 0), 16);
+  EXPECT_EQ(int_value(MathFn::clz, DType::i64, -1), 0);
+  EXPECT_EQ(int_value(MathFn::truncdiv, DType::i8, -128, -1), -128);
+  EXPECT_EQ(int_value(MathFn::truncdiv, DType::i32, -7, 2), -3);
+  EXPECT_EQ(int_value(MathFn::truncmod, DType::i32, -7, 2), -1);
+  EXPECT_EQ(int_value(MathFn::truncdiv, DType::u64, -1, 2), INT64_MAX);
+  EXPECT_EQ(int_value(MathFn::truncmod, DType::i64, 5, 0), 5);
+  EXPECT_EQ(int_value(MathFn::truncdiv, DType::i64, 5, 0), 0);
+}
+
 // 300 additions of 1 in f16 (exact), bf16 (stuck at 256: the tie 257 goes to even), and of 0.1.
 uint16_t accumulated(DType t, double term, int64_t count) {
   Builder b;

@@ -139,6 +139,59 @@ TEST(Tracked, FunctionsCarryUlpsAndSlope) {
   EXPECT_TRUE(std::isinf(bound_of(0.1, -0.1, [](Expr x, Expr y) { return binary(ExprKind::div, x, sum(x, y)); })));
 }
 
+// What each function makes of x + y stays within its bound for every number within the bound of the sum.
+TEST(Tracked, BoundsOfFunctionsHoldOverTheirBoxes) {
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  for (int i = 0; i < kNumMathFns; ++i) {
+    const auto fn = MathFn(i);
+    const MathInfo& info = math_info(fn);
+    if (info.operands == MathOperands::integers || info.operands == MathOperands::choice ||
+        info.operands == MathOperands::test || info.operands == MathOperands::scaled) {
+      continue;
+    }
+    int bounded = 0;
+    for (int sample = 0; sample < 60; ++sample) {
+      // Wide enough for poles and steps, mostly where each function is defined.
+      const double scale = std::ldexp(1.0, int(random() % 9) - 5), x = float(unit(random) * scale * 1e3),
+                   y = float(-x + unit(random) * scale);
+      const double moved = bound_of(x, y, sum) / 2, v = float(x + y);
+      const auto operands = [&](const Expr& e) { return std::vector<Expr>(size_t(info.arity), e); };
+      const auto function = [&](Expr a, Expr b) { return call(fn, operands(sum(a, b))); };
+      const double bound = bound_of(x, y, function);
+      bounded += bound < HUGE_VAL;
+      const double at_v = float(float_value(fn, f32, {v, v, v}));
+      for (const double r : {v - moved, v + moved, v + moved * unit(random)}) {
+        const double other = float_value(fn, f32, {r, r, r});
+        if (std::isnan(at_v) && std::isnan(other)) continue;
+        EXPECT_TRUE(bound == HUGE_VAL || std::abs(at_v - other) <= bound)
+            << info.name << " at " << v << " and " << r << ": " << at_v << " and " << other << ", bound " << bound;
+      }
+    }
+    // These jump.
+    if (fn != MathFn::fmod && fn != MathFn::nextafter) EXPECT_GT(bounded, 5) << info.name;
+  }
+}
+
+TEST(Tracked, TestsChoicesAndBits) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const auto is_nan = [](Expr x, Expr y) { return call(MathFn::isnan, sum(x, y)); };
+  EXPECT_EQ(bound_of(0.1, 0.2, is_nan), 0);
+  EXPECT_EQ(bound_of(inf, -inf, is_nan), 0);
+  EXPECT_EQ(bound_of(3e38, 3e38, is_nan), 0);  // one sum has one result
+  EXPECT_EQ(bound_of(0.1, 0.2, [](Expr x, Expr y) { return reinterpret(sum(x, y), DType::i32); }), inf);
+  EXPECT_EQ(bound_of(0.1, 0.2, [](Expr x, Expr) { return reinterpret(x, DType::i32); }), 0);
+  EXPECT_EQ(bound_of(0, 0.2, [](Expr x, Expr) { return reinterpret(x, DType::i32); }), inf);  // -0 is as good
+  const auto blend = [](Expr x, Expr y) {
+    return call(MathFn::blend, {binary(ExprKind::lt, sum(x, y), float_imm(0, f32)), x, y});
+  };
+  EXPECT_EQ(bound_of(1, -2, blend), 0);
+  EXPECT_GE(bound_of(0.5, -0.5, blend), 1);
+  EXPECT_GT(bound_of(1.5, 0.25, [](Expr x, Expr y) { return call(MathFn::atan2, {sum(x, y), y}); }), 0);
+  EXPECT_EQ(bound_of(1, -1, [](Expr x, Expr y) { return call(MathFn::atan2, {sum(x, y), y}); }), inf);  // the cut
+  EXPECT_EQ(bound_of(0.1, 0.2, [](Expr x, Expr y) { return call(MathFn::fmod, {sum(x, y), y}); }), inf);
+}
+
 TEST(Tracked, UndeterminedOutcomes) {
   const double inf = std::numeric_limits<double>::infinity();
   const Expr zero = float_imm(0, f32);

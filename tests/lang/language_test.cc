@@ -198,6 +198,106 @@ void add_bias(const T::Tile& tile, const T::Tile& bias, int rows, int cols) {
   for (auto [i, j] : T::Parallel(rows, cols)) tile(i, j) += bias(j);
 }
 
+// Memory of f32 is a tf32 tensor: its elements are read rounded.
+TEST(Language, Tf32ReadsFloats) {
+  const Program p = T::prim_func("rounding", [] {
+    auto A = T::tensor("A", {3}, T::tf32);
+    auto B = T::tensor("B", {3}, T::f32);
+    auto blocks = T::Kernel({1});
+    auto s = T::alloc_shared({3}, T::tf32);
+    T::copy(A, s);
+    T::copy(s, B);
+  });
+  const HostArray floats = HostArray(T::f32, {3}).fill_with({1 + 0x1p-20L, 3, -1 - 0x3p-11L});
+  expect_exact(p, {floats, HostArray(T::f32, {3})}, 1, {1, 3, -1 - 0x1p-9L});
+}
+
+// Products of f32 are products of f32, and of rounded numbers where the author says so.
+TEST(Language, GemmRoundsOperandsForTf32Only) {
+  for (const DType dtype : {T::f32, T::tf32}) {
+    const Program p = T::prim_func("products", [dtype] {
+      auto A = T::tensor("A", {2, 2}, T::f32);
+      auto C = T::tensor("C", {2, 2}, T::f32);
+      auto blocks = T::Kernel({1});
+      auto a = T::alloc_shared({2, 2}, dtype);
+      auto c = T::alloc_fragment({2, 2}, T::f32);
+      T::copy(A, a);
+      T::gemm(a, a, c, {.clear_accum = true});
+      T::copy(c, C);
+    });
+    // The square of a diagonal.
+    const Real x = 1 + 0x1p-11L, square = dtype == T::f32 ? 1 + 0x1p-10L + 0x1p-22L : 1;
+    expect_exact(p, {HostArray(T::f32, {2, 2}).fill_with({x, 0, 0, x}), HostArray(T::f32, {2, 2})}, 1,
+                 {square, 0, 0, square});
+  }
+}
+
+// The side that is not chosen is evaluated too, so that an index of it must be inside.
+TEST(Language, SelectGuardsNothing) {
+  for (const bool lazy : {true, false}) {
+    const Program p = T::prim_func("sides", [lazy] {
+      auto A = T::tensor("A", {8}, T::f32);
+      auto n = T::scalar("n", T::i32);
+      auto blocks = T::Kernel({1});
+      auto s = T::alloc_shared({8}, T::f32, "s");
+      T::fill(s, 3);
+      for (auto i : T::serial(8))
+        A(i) = lazy ? T::if_then_else(i + n < 8, s(i + n), 1) : T::select(i + n < 8, s(i + n), 1);
+    });
+    const Args args = {HostArray(T::f32, {8}), int64_t(6)};
+    for (const std::string& runner : kRunners) {
+      if (lazy) {
+        EXPECT_EQ(array(run_on(runner, p, args), 0).values(), (std::vector<Real>{3, 3, 1, 1, 1, 1, 1, 1})) << runner;
+      } else {
+        EXPECT_THROW(run_on(runner, p, args), Error) << runner;
+      }
+    }
+  }
+}
+
+TEST(Language, LiteralsInFunctions) {
+  const Program p = T::prim_func("literals", [] {
+    auto A = T::tensor("A", {8}, T::f16);
+    auto I = T::tensor("I", {3}, T::i64);
+    auto blocks = T::Kernel({1});
+    A(0) = T::pow(A(0), 2);
+    A(1) = T::atan2(0, A(1));
+    A(2) = T::hypot(3, 4.0);
+    A(3) = T::ieee_fmaf(2, T::cast(A(3), T::f32), 0.5);
+    A(4) = T::clamp(A(4), 0, 1);
+    A(5) = -T::infinity(T::f16);
+    A(6) = T::max_value(T::f16);
+    A(7) = T::ldexp(A(0), -1);
+    I(0) = T::truncdiv(-7, 2) + T::truncmod(T::Expr(-7), 4);
+    I(1) = T::align_up(13, 8);
+    I(2) = T::bitwise_not(5) + T::popcount(255) + T::max_value(T::i16);
+  });
+  expect_exact(p, {HostArray(T::f16, {8}).fill_with({3}), HostArray(T::i64, {3})}, 0,
+               {9, 0, 5, 6.5L, 1, -std::numeric_limits<Real>::infinity(), 65504, 4.5L});
+  expect_exact(p, {HostArray(T::f16, {8}).fill_with({3}), HostArray(T::i64, {3})}, 1, {-6, 16, -6 + 8 + 32767});
+}
+
+// With what is assumed the accesses need no checks.
+TEST(Language, AssumptionsFeedTheProofs) {
+  for (const bool assumes : {false, true}) {
+    const Program p = T::prim_func("windows", [assumes] {
+      auto A = T::tensor("A", {32}, T::i32);
+      auto n = T::scalar("n", T::i32);
+      auto blocks = T::Kernel({1});
+      auto s = T::alloc_shared({32}, T::i32);
+      for (auto i : T::Parallel(32)) s(i) = i;
+      if (assumes) T::assume(0 <= n && n <= 16);
+      for (auto i : T::serial(16)) A(i) = s(i + n);
+    });
+    const CompiledKernel kernel = compile(p, {.target = "cpu"});
+    EXPECT_EQ(kernel.get_kernel_source().find("tw::failed") == std::string::npos, assumes)
+        << kernel.get_kernel_source();
+    HostArray a(T::i32, {32});
+    kernel(a.view(), 5);
+    EXPECT_EQ(a.get(15), 20);
+  }
+}
+
 TEST(Language, MacrosAreFunctions) {
   const Program p = T::prim_func("bias", [] {
     auto A = T::tensor("A", {3, 4}, T::f32);
