@@ -53,4 +53,13 @@ GemmTile suggest_gemm_tile(int64_t m, int64_t n, int64_t k, DType dtype, int num
   return best;
 }
 
+int suggest_block_rows(int64_t rows, int64_t width, int num_tiles, DType dtype, int num_threads,
+                       const CpuLimits& limits) {
+  rows = std::max<int64_t>(rows, 1), width = std::max<int64_t>(width, 1);
+  const int64_t row_bytes = width * bytes_of(cpu_storage(dtype)) * std::max(num_tiles, 1);
+  const int64_t fit = std::clamp<int64_t>(limits.l1d_bytes / 2 / row_bytes, 1, kMaxEdge);
+  // Every thread gets a block where there are rows enough.
+  return int(std::min(fit, ceil_div(rows, std::max(num_threads, 1))));
+}
+
 }  // namespace tilewright
