@@ -53,7 +53,8 @@ class CpuKernelWriter {
   void write(const ir::ForStmt& loop, const Loc& loc);
   void write_copy(const OpStmt& op, bool in, const Loc& loc);
   void write_gemm(const OpStmt& op, const Loc& loc);
-  void write_reduce(const OpStmt& op, const Loc& loc);
+  void write_reduce_row(const OpStmt& op, const Loc& loc);
+  void write_reduce_columns(const OpStmt& op, const Loc& loc);
   void write_private_tiles(const Block& body, const Loc& loc);
   bool is_private(TileId id) const { return private_.contains(id); }
   void find_private_tiles();
@@ -62,6 +63,7 @@ class CpuKernelWriter {
   CpuNames names_;
   CpuExprWriter exprs_;
   TextWriter& out_;
+  bool streams_ = false;      // a copy out of scratch may bypass the caches
   std::set<TileId> private_;  // local tiles that a parallel loop writes: declared in its body
 };
 
@@ -166,6 +168,7 @@ CpuEntry CpuKernelWriter::write() {
   write_block_indices();
   write(kernel_.body);
   out_.close();
+  if (streams_) out_.line("tw::finish_streaming();");
   out_.close();
   return entry;
 }
@@ -232,7 +235,8 @@ void CpuKernelWriter::write(const OpStmt& op, const Loc& loc) {
   if (op.def == &passes::cpu_copy_in()) return write_copy(op, true, loc);
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);
-  if (op.def == &passes::cpu_reduce_row()) return write_reduce(op, loc);
+  if (op.def == &passes::cpu_reduce_row()) return write_reduce_row(op, loc);
+  if (op.def == &passes::cpu_reduce_columns()) return write_reduce_columns(op, loc);
   throw internal_error(loc, "op {} reached the CPU emitter", op.def->name);
 }
 
@@ -245,14 +249,18 @@ void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
   const bool contiguous = op.scalars[1].is_int(1);
   const std::string strides = contiguous ? row_stride : fmt::format("{}, {}", row_stride, exprs_.text(op.scalars[1]));
   const char* suffix = contiguous ? "" : "_strided";
+  // The last scalar concerns rows that are contiguous on both sides.
+  const bool plain = !contiguous || op.scalars[4].is_int(0);
+  const std::string option = plain ? "" : ", " + exprs_.text(op.scalars[4]);
   if (in) {
-    out_.line(fmt::format("tw::copy_in{}<{}, {}, {}, {}>({}, {}, {}, {});", suffix,
-                          names_.memory_type(op.tiles[1].tile), rows, cols, ld, src, strides, valid, dst),
+    out_.line(fmt::format("tw::copy_in{}<{}, {}, {}, {}>({}, {}, {}, {}{});", suffix,
+                          names_.memory_type(op.tiles[1].tile), rows, cols, ld, src, strides, valid, dst, option),
               loc);
   } else {
-    out_.line(
-        fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {});", suffix, rows, cols, ld, src, dst, strides, valid),
-        loc);
+    streams_ |= !plain;
+    out_.line(fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {}{});", suffix, rows, cols, ld, src, dst, strides,
+                          valid, option),
+              loc);
   }
 }
 
@@ -266,17 +274,30 @@ void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
             loc);
 }
 
-void CpuKernelWriter::write_reduce(const OpStmt& op, const Loc& loc) {
-  const char* kind = ir::int_attr(op.attrs, "max", 0) ? "Max" : "Sum";
+// "tw::Sum": the functor of a reduction.
+std::string functor_name(const OpStmt& op) { return "tw::" + std::get<std::string>(*ir::find_attr(op.attrs, "op")); }
+
+void CpuKernelWriter::write_reduce_row(const OpStmt& op, const Loc& loc) {
   std::vector<Expr> at;
   for (const ir::RegionDim& dim : op.tiles[1].region) at.push_back(dim.begin);
   const std::string dst = exprs_.element(op.tiles[1].tile, at);
-  std::string value = fmt::format("tw::reduce_row<tw::{}>({}, {}, {})", kind, exprs_.address(op.tiles[0]),
-                                  ir::int_attr(op.attrs, "n", 0), dst);
+  const std::string start = ir::int_attr(op.attrs, "keeps", 0) ? ", " + dst : "";
+  std::string value = fmt::format("tw::reduce_row<{}>({}, {}{})", functor_name(op), exprs_.address(op.tiles[0]),
+                                  ir::int_attr(op.attrs, "n", 0), start);
   const DType dtype = kernel_.tile(op.tiles[1].tile).dtype;
   if (dtype == DType::f16) value = "tw::round_f16(" + value + ")";
   if (dtype == DType::bf16) value = "tw::round_bf16(" + value + ")";
   out_.line(fmt::format("{} = {};", dst, value), loc);
+}
+
+void CpuKernelWriter::write_reduce_columns(const OpStmt& op, const Loc& loc) {
+  const DType dtype = kernel_.tile(op.tiles[1].tile).dtype;
+  const char* rounding = dtype == DType::f16 ? "ToF16" : dtype == DType::bf16 ? "ToBF16" : "Exact";
+  const auto attr = [&](std::string_view name) { return ir::int_attr(op.attrs, name, 0); };
+  out_.line(fmt::format("tw::reduce_columns<{}, tw::{}, {}>({}, {}, {}, {}, {});", functor_name(op), rounding,
+                        attr("keeps") ? "true" : "false", exprs_.address(op.tiles[0]), attr("n"), attr("row_stride"),
+                        attr("cols"), exprs_.address(op.tiles[1])),
+            loc);
 }
 
 }  // namespace

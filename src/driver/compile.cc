@@ -33,7 +33,9 @@ CpuLevel cpu_level(const std::string& target, const CpuFeatures& features) {
 // Splits "auto", "cpu..." from the targets that are named but not built.
 CpuTarget choose_target(const std::string& requested, const CpuFeatures& features) {
   if (requested == "auto" || requested == "cpu" || requested.starts_with("cpu:")) {
-    return {.level = cpu_level(requested, features)};
+    CpuTarget target{.level = cpu_level(requested, features)};
+    if (features.l3_bytes > 0) target.stream_bytes = features.l3_bytes / 4 * 3;
+    return target;
   }
   for (const char* family : {"cuda", "sim:", "hip", "webgpu"}) {
     if (requested.starts_with(family)) {

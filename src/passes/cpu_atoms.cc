@@ -26,11 +26,11 @@ constexpr ir::OpDef atom(std::string_view name, int num_tiles, int num_scalars) 
 }  // namespace
 
 const ir::OpDef& cpu_copy_in() {
-  static constexpr ir::OpDef kOp = atom("cpu.copy_in", 2, 4);
+  static constexpr ir::OpDef kOp = atom("cpu.copy_in", 2, 5);
   return kOp;
 }
 const ir::OpDef& cpu_copy_out() {
-  static constexpr ir::OpDef kOp = atom("cpu.copy_out", 2, 4);
+  static constexpr ir::OpDef kOp = atom("cpu.copy_out", 2, 5);
   return kOp;
 }
 const ir::OpDef& cpu_gemm() {
@@ -39,6 +39,10 @@ const ir::OpDef& cpu_gemm() {
 }
 const ir::OpDef& cpu_reduce_row() {
   static constexpr ir::OpDef kOp = atom("cpu.reduce_row", 2, 0);
+  return kOp;
+}
+const ir::OpDef& cpu_reduce_columns() {
+  static constexpr ir::OpDef kOp = atom("cpu.reduce_columns", 2, 0);
   return kOp;
 }
 

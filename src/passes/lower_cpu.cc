@@ -6,6 +6,7 @@
 #include "ops/raster.h"
 #include "ops/reduce.h"
 #include "passes/cpu_atoms.h"
+#include "passes/cpu_reduce.h"
 #include "passes/fact_rewriter.h"
 #include "passes/passes.h"
 #include "support/error.h"
@@ -47,12 +48,19 @@ class CpuLowering : public FactRewriter {
         program_(program),
         context_{.kernel = kernel, .next_var = next_var},
         target_(target),
-        remarks_(remarks) {}
+        remarks_(remarks),
+        rasterised_(ops::raster_of(kernel).has_value()) {}
   using FactRewriter::rewrite;
 
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* op = ir::get_if<OpStmt>(stmt);
-    if (op == nullptr) return FactRewriter::rewrite(stmt, out);
+    if (op == nullptr) {
+      const bool loops = ir::get_if<ir::ForStmt>(stmt) || ir::get_if<ir::WhileStmt>(stmt);
+      loop_depth_ += loops;
+      FactRewriter::rewrite(stmt, out);
+      loop_depth_ -= loops;
+      return;
+    }
     if (op->def == &ops::use_swizzle_op()) return;
     if (lower(*op, stmt->loc, out)) return;
     expand(*op, stmt->loc, out);
@@ -73,6 +81,8 @@ class CpuLowering : public FactRewriter {
   }
   bool lower_copy(const OpStmt& op, const Loc& loc, Block& out);
   bool copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& out);
+  Expr distance_to_next_block(const TileRef& global) const;
+  Expr streams(const Tile& global) const;
   bool lower_gemm(const OpStmt& op, const Loc& loc, Block& out);
   bool gemm_fits(const OpStmt& op, std::string& why) const;
   bool lower_reduce(const OpStmt& op, const Loc& loc, Block& out);
@@ -81,6 +91,8 @@ class CpuLowering : public FactRewriter {
   ir::ExpandContext context_;
   const CpuTarget& target_;
   std::vector<Remark>& remarks_;
+  int loop_depth_ = 0;
+  bool rasterised_ = false;
 };
 
 // The whole region lies inside its on-chip tile.
@@ -110,8 +122,8 @@ bool CpuLowering::lower(const OpStmt& op, const Loc& loc, Block& out) {
       op.def == &ops::reduce_op(ops::ReduceKind::sum) || op.def == &ops::reduce_op(ops::ReduceKind::max);
   if (!reduces || lower_reduce(op, loc, out)) return reduces;
   remark("scalar_reduce", loc,
-         fmt::format("{} of {} runs one element after the other, several times slower than by vectors: it is not along "
-                     "the last dimension, or its types differ",
+         fmt::format("{} of {} runs one element after the other, several times slower than by vectors: its dtypes "
+                     "differ, it has an option, or its result or the last dimension of its source is strided",
                      op.def->name, tile(op.tiles[0]).name));
   return false;
 }
@@ -145,6 +157,31 @@ bool CpuLowering::lower_copy(const OpStmt& op, const Loc& loc, Block& out) {
   for (size_t k = outer; k-- > 0;) body = {ops::serial(vars[k], src.region[size_t(src_dims[k])].extent, body, loc)};
   out.insert(out.end(), body.begin(), body.end());
   return true;
+}
+
+// Elements from a region to that of the next block in launch order, where the distance is the same for all blocks; 0
+// where it is not, or where an inner loop decides what comes next.
+Expr CpuLowering::distance_to_next_block(const TileRef& global) const {
+  if (loop_depth_ > 0 || rasterised_) return ir::int_imm(0);
+  const Expr& block = context_.kernel.block_vars[0];
+  const std::vector<Expr> from = {block}, to = {block + 1};
+  const std::vector<Expr> strides = ir::strides_of(program_.tensors[size_t(tile(global).tensor)]);
+  Expr distance = ir::int_imm(0);
+  for (size_t d = 0; d < strides.size(); ++d) {
+    const Expr& begin = global.region[d].begin;
+    const Expr step = ir::simplify(ir::substitute(begin, from, to) - begin, facts_);
+    if (!step.as_int()) return ir::int_imm(0);
+    distance = distance + step * strides[d];
+  }
+  return distance;
+}
+
+// Whether a tensor is too large for the caches.
+Expr CpuLowering::streams(const Tile& global) const {
+  Expr elems = ir::int_imm(1);
+  for (const Expr& extent : global.shape) elems = elems * extent;
+  const int64_t least = target_.stream_bytes / std::max(1, bytes_of(global.dtype));
+  return ir::simplify(ir::le(ir::int_imm(least), elems), facts_);
 }
 
 // At most two wide dimensions: rows and columns.
@@ -190,7 +227,8 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   if (unit_ok) valid_rows = ir::select(unit_ok, valid_rows, ir::int_imm(0));
   OpStmt atom{.def = in ? &cpu_copy_in() : &cpu_copy_out(),
               .tiles = op.tiles,
-              .scalars = {row_stride, col_stride, valid_rows, valid_cols}};
+              .scalars = {row_stride, col_stride, valid_rows, valid_cols,
+                          in ? distance_to_next_block(op.tiles[0]) : streams(tile(global))}};
   atom.attrs = {{"rows", rows}, {"cols", cols}, {"ld", ld}};
   out.push_back(ir::make_stmt(std::move(atom), loc));
   return true;
@@ -266,41 +304,10 @@ bool CpuLowering::lower_gemm(const OpStmt& op, const Loc& loc, Block& out) {
 }
 
 bool CpuLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
-  const TileRef &src = op.tiles[0], &dst = op.tiles[1];
-  const bool is_max = op.def == &ops::reduce_op(ops::ReduceKind::max);
-  const int rank = tile(src).rank();
-  const int64_t dim = ir::int_attr(op.attrs, "dim", rank - 1);
-  const DType from = tile(src).dtype, to = tile(dst).dtype;
-  // The atom combines in the storage type of both; that is the meaning where the types agree.
-  const bool same = cpu_storage(from) == cpu_storage(to) && (is_float(from) || from == to) &&
-                    (is_max ? from == to : true) && bytes_of(cpu_storage(to)) >= 4;
-  if (dim != rank - 1 || !same || !inside(src) || !inside(dst)) return false;
-
-  const bool keeps = !ir::bool_attr(op.attrs, "clear", true);
-  // A sum into 16 bits starts from a value that was rounded already; only a fresh one may be accumulated in place.
-  if (is_half(to) && !is_max && keeps) return false;
-  std::vector<Expr> vars, extents;
-  TileRef row = src, element = dst;
-  for (int d = 0; d + 1 < rank; ++d) {
-    const Expr v = context_.fresh_var("i");
-    vars.push_back(v);
-    extents.push_back(src.region[size_t(d)].extent);
-    row.region[size_t(d)] = {.begin = src.region[size_t(d)].begin + v, .extent = ir::int_imm(1)};
-    element.region[size_t(d)] = {.begin = dst.region[size_t(d)].begin + v, .extent = ir::int_imm(1)};
-  }
-  Block body;
-  if (!keeps) {
-    std::vector<Expr> at;
-    for (const ir::RegionDim& d : element.region) at.push_back(d.begin);
-    const Expr start = is_max ? ops::lowest(to, loc) : ir::imm(0, to, loc);
-    body.push_back(ir::make_stmt(ir::StoreStmt{.tile = dst.tile, .indices = at, .value = start}, loc));
-  }
-  OpStmt atom{.def = &cpu_reduce_row(), .tiles = {row, element}};
-  atom.attrs = {{"n", src.region[size_t(dim)].extent.as_int().value()}, {"max", int64_t(is_max)}};
-  body.push_back(ir::make_stmt(std::move(atom), loc));
-  for (size_t k = vars.size(); k-- > 0;) body = {ops::serial(vars[k], extents[k], body, loc)};
-  out.insert(out.end(), body.begin(), body.end());
-  return true;
+  if (!inside(op.tiles[0]) || !inside(op.tiles[1])) return false;
+  const std::optional<Block> atoms = reduce_by_vectors(op, context_, loc);
+  if (atoms) out.insert(out.end(), atoms->begin(), atoms->end());
+  return atoms.has_value();
 }
 
 }  // namespace

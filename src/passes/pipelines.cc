@@ -14,6 +14,10 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
   p = guard_accesses(p);
   // Conditions that the facts of a branch decide.
   p = ir::simplify(p);
+  // Before nests are cut into loops, and once it is known what is not checked.
+  p = pad_rows(p, target);
+  // Whole nests are needed no longer.
+  p = hoist_invariants(p);
   // Last: it hides the ranges of block indices.
   return map_grid_cpu(p, program);
 }
