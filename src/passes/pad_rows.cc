@@ -86,7 +86,8 @@ class Padding : public ir::Visitor {
     const int64_t stride = layout::stride_of(*tile.layout, size_t(rank - 2));
     // The last row has no next one: its storage ends with its last line.
     const int64_t last = round_up(*tile.shape.back().as_int() * bytes, kLineBytes) / bytes;
-    return stride * bytes % kLineBytes == 0 ? std::min(stride, last) : 0;
+    if (stride * bytes % kLineBytes != 0) return 0;
+    return stride > 0 ? std::min(stride, last) : last;
   }
 
   const Kernel& kernel_;

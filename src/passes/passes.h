@@ -24,6 +24,11 @@ ir::Program lower_cpu(const ir::Program& program, const CpuTarget& target, std::
 // not depend on the nest is duplicated: unchecked where the condition holds, checked elsewhere.
 ir::Program guard_accesses(const ir::Program& program);
 
+// Requires layouts, atoms and guarded accesses. Establishes that neighbouring statements which work row by row on the
+// same tiles (copies, nests, reductions) are one loop over rows, so that a row passes through all of them while it is
+// in the first-level cache. A tile that only such a loop uses holds one row.
+ir::Program fuse_rows(const ir::Program& program);
+
 // Requires guarded accesses. Establishes that no parallel nest computes in an inner loop what depends on outer ones
 // only: such loads, calls and quotients become lets in front of the inner loop, and the outer dimensions loops around.
 ir::Program hoist_invariants(const ir::Program& program);

@@ -14,7 +14,9 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
   p = guard_accesses(p);
   // Conditions that the facts of a branch decide.
   p = ir::simplify(p);
-  // Before nests are cut into loops, and once it is known what is not checked.
+  // While nests are whole: their first dimension is the row.
+  p = fuse_rows(p);
+  // Once it is known what is not checked; after rows have been counted.
   p = pad_rows(p, target);
   // Whole nests are needed no longer.
   p = hoist_invariants(p);

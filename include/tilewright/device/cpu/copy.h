@@ -108,11 +108,17 @@ constexpr int padded_cols() {
 }
 
 // Asks for the lines of n elements, which may lie outside of any tensor: a prefetch never faults. The processor's own
-// prefetchers stop at the end of a page and sleep while a block computes.
-template <class S>
+// prefetchers stop at the end of a page and sleep while a block computes. kDistanceBytes, what is copied until the
+// lines are needed, decides whether they fit a first-level cache, a second-level one, or none.
+template <long long kDistanceBytes, class S>
 TW_INLINE void prefetch(const S* from, int n) {
   const char* const at = reinterpret_cast<const char*>(from);
-  for (int i = 0; i < n * int(sizeof(S)); i += kLineBytes) __builtin_prefetch(at + i);
+  for (int i = 0; i < n * int(sizeof(S)); i += kLineBytes) {
+    if constexpr (kDistanceBytes <= (8 << 10))
+      __builtin_prefetch(at + i, 0, 3);
+    else if constexpr (kDistanceBytes <= (128 << 10))
+      __builtin_prefetch(at + i, 0, 2);
+  }
 }
 
 // dst[r * kLd + c] = src[r * row_stride + c] inside the tensor, 0 outside. Elements that are `ahead` of those copied
@@ -124,7 +130,7 @@ TW_INLINE void copy_in(const S* src, long long row_stride, long long valid_rows,
   const int rows = clip(valid_rows, kRows), cols = clip(valid_cols, kCols);
   if (cols == kCols) {  // constant trip counts
     for (int r = 0; r < rows; ++r) {
-      if (ahead != 0) prefetch(src + r * row_stride + ahead, kCols);
+      if (ahead != 0) prefetch<(long long)(kRows)*kCols* int(sizeof(S))>(src + r * row_stride + ahead, kCols);
       convert(dst + r * kLd, src + r * row_stride, kCols);
       if constexpr (kPadded > kCols) fill(dst + r * kLd + kCols, D{}, kPadded - kCols);
     }
