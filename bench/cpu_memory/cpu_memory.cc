@@ -45,12 +45,10 @@ struct Case {
 
 Case case_of(Op op, int64_t width) {
   const int64_t rows = kElems / width;
-  // Tiles as large as the block that the kernel declares.
-  const int tiles = op == Op::rms_norm || op == Op::elementwise ? 2 : 1;
   return {.op = op,
           .width = width,
           .rows = rows,
-          .block_rows = suggest_block_rows(rows, width, tiles, DType::f32, kThreads, cpu_limits())};
+          .block_rows = suggest_block_rows(rows, width, DType::f32, kThreads, cpu_limits())};
 }
 
 Program program_of(const Case& c) {

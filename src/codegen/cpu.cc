@@ -52,6 +52,7 @@ class CpuKernelWriter {
   void write(const OpStmt& op, const Loc& loc);
   void write(const ir::ForStmt& loop, const Loc& loc);
   void write_copy(const OpStmt& op, bool in, const Loc& loc);
+  void write_prefetch(const OpStmt& op, const Loc& loc);
   void write_gemm(const OpStmt& op, const Loc& loc);
   void write_reduce_row(const OpStmt& op, const Loc& loc);
   void write_reduce_columns(const OpStmt& op, const Loc& loc);
@@ -234,6 +235,7 @@ void CpuKernelWriter::write(const Stmt& stmt) {
 void CpuKernelWriter::write(const OpStmt& op, const Loc& loc) {
   if (op.def == &passes::cpu_copy_in()) return write_copy(op, true, loc);
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
+  if (op.def == &passes::cpu_prefetch()) return write_prefetch(op, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);
   if (op.def == &passes::cpu_reduce_row()) return write_reduce_row(op, loc);
   if (op.def == &passes::cpu_reduce_columns()) return write_reduce_columns(op, loc);
@@ -249,19 +251,25 @@ void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
   const bool contiguous = op.scalars[1].is_int(1);
   const std::string strides = contiguous ? row_stride : fmt::format("{}, {}", row_stride, exprs_.text(op.scalars[1]));
   const char* suffix = contiguous ? "" : "_strided";
-  // The last scalar concerns rows that are contiguous on both sides.
-  const bool plain = !contiguous || op.scalars[4].is_int(0);
-  const std::string option = plain ? "" : ", " + exprs_.text(op.scalars[4]);
   if (in) {
-    out_.line(fmt::format("tw::copy_in{}<{}, {}, {}, {}>({}, {}, {}, {}{});", suffix,
-                          names_.memory_type(op.tiles[1].tile), rows, cols, ld, src, strides, valid, dst, option),
+    out_.line(fmt::format("tw::copy_in{}<{}, {}, {}, {}>({}, {}, {}, {});", suffix,
+                          names_.memory_type(op.tiles[1].tile), rows, cols, ld, src, strides, valid, dst),
               loc);
-  } else {
-    streams_ |= !plain;
-    out_.line(fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {}{});", suffix, rows, cols, ld, src, dst, strides,
-                          valid, option),
-              loc);
+    return;
   }
+  // Only rows that are contiguous on both sides are streamed.
+  const bool streams = contiguous && !op.scalars[4].is_int(0);
+  streams_ |= streams;
+  const std::string option = streams ? ", " + exprs_.text(op.scalars[4]) : "";
+  out_.line(fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {}{});", suffix, rows, cols, ld, src, dst, strides,
+                        valid, option),
+            loc);
+}
+
+void CpuKernelWriter::write_prefetch(const OpStmt& op, const Loc& loc) {
+  out_.line(fmt::format("tw::prefetch<{}>({} + ({}));", ir::int_attr(op.attrs, "lines", 0), exprs_.address(op.tiles[0]),
+                        exprs_.text(op.scalars[0])),
+            loc);
 }
 
 void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {

@@ -14,6 +14,8 @@ std::vector<ir::Access> last_is_written(const ir::OpStmt& op, const ir::Kernel&)
   return out;
 }
 
+std::vector<ir::Access> none(const ir::OpStmt&, const ir::Kernel&) { return {}; }
+
 constexpr ir::OpDef atom(std::string_view name, int num_tiles, int num_scalars) {
   return {.name = name,
           .num_tiles = num_tiles,
@@ -26,11 +28,20 @@ constexpr ir::OpDef atom(std::string_view name, int num_tiles, int num_scalars) 
 }  // namespace
 
 const ir::OpDef& cpu_copy_in() {
-  static constexpr ir::OpDef kOp = atom("cpu.copy_in", 2, 5);
+  static constexpr ir::OpDef kOp = atom("cpu.copy_in", 2, 4);
   return kOp;
 }
 const ir::OpDef& cpu_copy_out() {
   static constexpr ir::OpDef kOp = atom("cpu.copy_out", 2, 5);
+  return kOp;
+}
+const ir::OpDef& cpu_prefetch() {
+  static constexpr ir::OpDef kOp = {.name = "cpu.prefetch",
+                                    .num_tiles = 1,
+                                    .num_scalars = 1,
+                                    .verify = nothing_to_verify,
+                                    .effects = none,
+                                    .expand = nullptr};
   return kOp;
 }
 const ir::OpDef& cpu_gemm() {

@@ -7,13 +7,15 @@
 
 namespace tilewright::passes {
 
-// tiles = {src: global, dst: on chip}; scalars = {row_stride, col_stride, valid_rows, valid_cols, ahead} of
-// src, the last one the distance in elements to what the next block copies (0: nothing is fetched ahead); attrs rows,
-// cols, ld: extents and leading dimension of dst.
+// tiles = {src: global, dst: on chip}; scalars = {row_stride, col_stride, valid_rows, valid_cols} of src;
+// attrs rows, cols, ld: extents and leading dimension of dst.
 const ir::OpDef& cpu_copy_in();
 // tiles = {src: on chip, dst: global}; scalars = {row_stride, col_stride, valid_rows, valid_cols, streams}, strides and
 // valid extents of dst, and whether it is written past the caches; attrs as above, ld of src.
 const ir::OpDef& cpu_copy_out();
+// tiles = {global}; scalars = {ahead}; attrs lines. Fetches `lines` cache lines from `ahead` elements after the
+// region's first one on into the second-level cache. No effect on results; the address may lie anywhere.
+const ir::OpDef& cpu_prefetch();
 // tiles = {A, B, C}; attrs m, n, k, lda, ldb, ldc, transpose_A, transpose_B, padded. C += op(A) op(B).
 const ir::OpDef& cpu_gemm();
 // tiles = {src row, dst element}; attrs op (a functor of device/cpu/reduce.h), n, keeps. dst = reduce(src), combined

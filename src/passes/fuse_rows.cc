@@ -1,4 +1,5 @@
 #include "ir/rewrite.h"
+#include "ir/simplify.h"
 #include "layout/layout.h"
 #include "ops/access.h"
 #include "ops/operand.h"
@@ -21,8 +22,9 @@ using ir::Tile;
 
 namespace {
 
-// Bytes between a row and the one that is fetched while it is copied: what is in flight from memory.
+// Bytes between a row and the one that is fetched while it is worked on: what a core has in flight from memory, twice.
 constexpr int64_t kAheadBytes = 4096;
+constexpr int64_t kLineBytes = 64;
 
 // How some statements touch one tile. Tiles are known by name: checked and unchecked rows of the table share it.
 struct Use {
@@ -111,6 +113,9 @@ class RowFusion : public ir::Rewriter {
   std::optional<RowLoop> row_of_loop(const Stmt& stmt, const ir::ForStmt& loop) const;
   bool joins(const Uses& group, const Uses& more) const;
   bool shares_a_result(const std::vector<RowLoop>& group) const;
+  bool continues(const Expr& begin, const Expr& row, int64_t rows) const;
+  Block with_prefetches(const Block& body, const Expr& row, int64_t rows) const;
+  std::optional<Stmt> prefetch_part(const Stmt& stmt, const Expr& row, int64_t rows, size_t part, size_t parts) const;
   void emit(std::vector<RowLoop>& group, const Uses& uses, Block& out);
   void keep_one_row(const Uses& uses);
 
@@ -135,13 +140,7 @@ std::optional<RowLoop> RowFusion::row_of_copy(const Stmt& stmt, const OpStmt& op
   from = {.begin = out.row, .extent = ir::int_imm(1)};
   ir::RegionDim& to = row.tiles[global].region[size_t(global_dims[0])];
   to = {.begin = to.begin + out.row, .extent = ir::int_imm(1)};
-  const Expr &row_stride = op.scalars[0], &distance = op.scalars[4];
   row.scalars[2] = op.scalars[2] - out.row;
-  // Where blocks follow each other row by row, the row to fetch lies a few rows ahead instead of a whole block.
-  if (in && ir::equal(distance, row_stride * out.rows)) {
-    const int64_t row_bytes = ir::int_attr(op.attrs, "cols", 1) * bytes_of(kernel_.tile(op.tiles[global].tile).dtype);
-    row.scalars[4] = row_stride * std::max<int64_t>(1, kAheadBytes / std::max<int64_t>(1, row_bytes));
-  }
   for (auto& [name, value] : row.attrs) {
     if (name == "rows") value = int64_t(1);
   }
@@ -238,6 +237,49 @@ void RowFusion::keep_one_row(const Uses& uses) {
   }
 }
 
+// Whether the rows of the next block follow those of this one.
+bool RowFusion::continues(const Expr& begin, const Expr& row, int64_t rows) const {
+  const Expr& block = kernel_.block_vars[0];
+  const std::vector<Expr> from = {block, row}, to = {block + 1, row - rows};
+  return depth_ == 0 && ir::equal(ir::simplify(ir::substitute(begin, from, to), {}), ir::simplify(begin, {}));
+}
+
+// A share of the lines of a row some rows after the one that `stmt` copies in. All at once would fill the buffers for
+// misses and stop the row's own work.
+std::optional<Stmt> RowFusion::prefetch_part(const Stmt& stmt, const Expr& row, int64_t rows, size_t part,
+                                             size_t parts) const {
+  const auto* op = ir::get_if<OpStmt>(stmt);
+  if (op == nullptr || op->def != &cpu_copy_in() || !op->scalars[1].is_int(1)) return std::nullopt;
+  const int64_t elem_bytes = bytes_of(kernel_.tile(op->tiles[0].tile).dtype);
+  const int64_t row_bytes = std::max<int64_t>(1, ir::int_attr(op->attrs, "cols", 1) * elem_bytes);
+  const int64_t lines = (row_bytes + kLineBytes - 1) / kLineBytes, count = int64_t(parts);
+  const int64_t first = lines * int64_t(part) / count, last = lines * int64_t(part + 1) / count;
+  if (first == last) return std::nullopt;
+  const int64_t rows_ahead = std::max<int64_t>(1, kAheadBytes / row_bytes);
+  Expr distance = op->scalars[0] * rows_ahead;
+  const ir::Region& region = op->tiles[0].region;
+  const bool follows =
+      std::any_of(region.begin(), region.end(), [&](const ir::RegionDim& d) { return continues(d.begin, row, rows); });
+  // Else the last rows of a block fetch nothing new.
+  if (!follows) distance = ir::select(ir::lt(row + rows_ahead, ir::int_imm(rows)), distance, ir::int_imm(0));
+  OpStmt fetch{.def = &cpu_prefetch(), .tiles = {op->tiles[0]}, .scalars = {}, .attrs = {{"lines", last - first}}};
+  fetch.scalars = {distance + first * kLineBytes / elem_bytes};
+  return ir::make_stmt(std::move(fetch), stmt->loc);
+}
+
+// The statements of a row, with its prefetches spread between them.
+Block RowFusion::with_prefetches(const Block& body, const Expr& row, int64_t rows) const {
+  Block out;
+  for (size_t part = 0; part < body.size(); ++part) {
+    for (const Stmt& stmt : body) {
+      const std::optional<Stmt> fetch = prefetch_part(stmt, row, rows, part, body.size());
+      if (fetch) out.push_back(*fetch);
+    }
+    out.push_back(body[part]);
+  }
+  return out;
+}
+
 void RowFusion::emit(std::vector<RowLoop>& group, const Uses& uses, Block& out) {
   if (group.size() < 2 || !shares_a_result(group)) {
     for (const RowLoop& loop : group) rewrite(loop.stmt, out);
@@ -255,7 +297,8 @@ void RowFusion::emit(std::vector<RowLoop>& group, const Uses& uses, Block& out) 
   }
   // In a loop of the kernel a row may stay from one iteration to the next.
   if (depth_ == 0) keep_one_row(uses);
-  out.push_back(ops::serial(row, ir::int_imm(group[0].rows), std::move(body), loc));
+  const int64_t rows = group[0].rows;
+  out.push_back(ops::serial(row, ir::int_imm(rows), with_prefetches(body, row, rows), loc));
   group.clear();
 }
 

@@ -48,19 +48,12 @@ class CpuLowering : public FactRewriter {
         program_(program),
         context_{.kernel = kernel, .next_var = next_var},
         target_(target),
-        remarks_(remarks),
-        rasterised_(ops::raster_of(kernel).has_value()) {}
+        remarks_(remarks) {}
   using FactRewriter::rewrite;
 
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* op = ir::get_if<OpStmt>(stmt);
-    if (op == nullptr) {
-      const bool loops = ir::get_if<ir::ForStmt>(stmt) || ir::get_if<ir::WhileStmt>(stmt);
-      loop_depth_ += loops;
-      FactRewriter::rewrite(stmt, out);
-      loop_depth_ -= loops;
-      return;
-    }
+    if (op == nullptr) return FactRewriter::rewrite(stmt, out);
     if (op->def == &ops::use_swizzle_op()) return;
     if (lower(*op, stmt->loc, out)) return;
     expand(*op, stmt->loc, out);
@@ -81,7 +74,6 @@ class CpuLowering : public FactRewriter {
   }
   bool lower_copy(const OpStmt& op, const Loc& loc, Block& out);
   bool copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& out);
-  Expr distance_to_next_block(const TileRef& global) const;
   Expr streams(const Tile& global) const;
   bool lower_gemm(const OpStmt& op, const Loc& loc, Block& out);
   bool gemm_fits(const OpStmt& op, std::string& why) const;
@@ -91,8 +83,6 @@ class CpuLowering : public FactRewriter {
   ir::ExpandContext context_;
   const CpuTarget& target_;
   std::vector<Remark>& remarks_;
-  int loop_depth_ = 0;
-  bool rasterised_ = false;
 };
 
 // The whole region lies inside its on-chip tile.
@@ -159,23 +149,6 @@ bool CpuLowering::lower_copy(const OpStmt& op, const Loc& loc, Block& out) {
   return true;
 }
 
-// Elements from a region to that of the next block in launch order, where the distance is the same for all blocks; 0
-// where it is not, or where an inner loop decides what comes next.
-Expr CpuLowering::distance_to_next_block(const TileRef& global) const {
-  if (loop_depth_ > 0 || rasterised_) return ir::int_imm(0);
-  const Expr& block = context_.kernel.block_vars[0];
-  const std::vector<Expr> from = {block}, to = {block + 1};
-  const std::vector<Expr> strides = ir::strides_of(program_.tensors[size_t(tile(global).tensor)]);
-  Expr distance = ir::int_imm(0);
-  for (size_t d = 0; d < strides.size(); ++d) {
-    const Expr& begin = global.region[d].begin;
-    const Expr step = ir::simplify(ir::substitute(begin, from, to) - begin, facts_);
-    if (!step.as_int()) return ir::int_imm(0);
-    distance = distance + step * strides[d];
-  }
-  return distance;
-}
-
 // Whether a tensor is too large for the caches.
 Expr CpuLowering::streams(const Tile& global) const {
   Expr elems = ir::int_imm(1);
@@ -227,8 +200,8 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   if (unit_ok) valid_rows = ir::select(unit_ok, valid_rows, ir::int_imm(0));
   OpStmt atom{.def = in ? &cpu_copy_in() : &cpu_copy_out(),
               .tiles = op.tiles,
-              .scalars = {row_stride, col_stride, valid_rows, valid_cols,
-                          in ? distance_to_next_block(op.tiles[0]) : streams(tile(global))}};
+              .scalars = {row_stride, col_stride, valid_rows, valid_cols}};
+  if (!in) atom.scalars.push_back(streams(tile(global)));
   atom.attrs = {{"rows", rows}, {"cols", cols}, {"ld", ld}};
   out.push_back(ir::make_stmt(std::move(atom), loc));
   return true;

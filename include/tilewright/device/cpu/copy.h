@@ -107,30 +107,21 @@ constexpr int padded_cols() {
   return kUp <= kLd ? kUp : kCols;
 }
 
-// Asks for the lines of n elements, which may lie outside of any tensor: a prefetch never faults. The processor's own
-// prefetchers stop at the end of a page and sleep while a block computes. kDistanceBytes, what is copied until the
-// lines are needed, decides whether they fit a first-level cache, a second-level one, or none.
-template <long long kDistanceBytes, class S>
-TW_INLINE void prefetch(const S* from, int n) {
-  const char* const at = reinterpret_cast<const char*>(from);
-  for (int i = 0; i < n * int(sizeof(S)); i += kLineBytes) {
-    if constexpr (kDistanceBytes <= (8 << 10))
-      __builtin_prefetch(at + i, 0, 3);
-    else if constexpr (kDistanceBytes <= (128 << 10))
-      __builtin_prefetch(at + i, 0, 2);
-  }
+// Asks for kLines lines from `from` on, which may lie anywhere: a prefetch never faults. Into the second-level cache:
+// the first is full of what is being worked on, and its few miss buffers are what bounds a core's share of the memory.
+template <int kLines>
+TW_INLINE void prefetch(const void* from) {
+  TW_UNROLL(8)
+  for (int i = 0; i < kLines; ++i) __builtin_prefetch(static_cast<const char*>(from) + i * kLineBytes, 0, 2);
 }
 
-// dst[r * kLd + c] = src[r * row_stride + c] inside the tensor, 0 outside. Elements that are `ahead` of those copied
-// are fetched into the cache; 0: none.
+// dst[r * kLd + c] = src[r * row_stride + c] inside the tensor, 0 outside.
 template <class D, int kRows, int kCols, int kLd, class S>
-TW_INLINE void copy_in(const S* src, long long row_stride, long long valid_rows, long long valid_cols, D* dst,
-                       long long ahead = 0) {
+TW_INLINE void copy_in(const S* src, long long row_stride, long long valid_rows, long long valid_cols, D* dst) {
   constexpr int kPadded = padded_cols<D, kCols, kLd>();
   const int rows = clip(valid_rows, kRows), cols = clip(valid_cols, kCols);
   if (cols == kCols) {  // constant trip counts
     for (int r = 0; r < rows; ++r) {
-      if (ahead != 0) prefetch<(long long)(kRows)*kCols* int(sizeof(S))>(src + r * row_stride + ahead, kCols);
       convert(dst + r * kLd, src + r * row_stride, kCols);
       if constexpr (kPadded > kCols) fill(dst + r * kLd + kCols, D{}, kPadded - kCols);
     }
