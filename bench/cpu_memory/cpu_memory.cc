@@ -15,6 +15,7 @@
 #include <cstring>
 #include <limits>
 #include <map>
+#include <new>
 #include <random>
 
 namespace {
@@ -60,6 +61,16 @@ Program program_of(const Case& c) {
   }
 }
 
+// Memory as tensor libraries give it out: aligned to a cache line, unlike that of a vector.
+template <class T>
+struct LineAllocator {
+  using value_type = T;
+  T* allocate(size_t n) { return static_cast<T*>(::operator new(n * sizeof(T), std::align_val_t(64))); }
+  void deallocate(T* p, size_t) { ::operator delete(p, std::align_val_t(64)); }
+  friend bool operator==(const LineAllocator&, const LineAllocator&) { return true; }
+};
+using Floats = std::vector<float, LineAllocator<float>>;
+
 // What all cases share: the first rows * width elements are used.
 struct Data {
   Data() : x(size_t(kElems)), r(size_t(kElems)), y(size_t(kElems) + size_t(kElems) / 2), row(kRowElems) {
@@ -72,10 +83,10 @@ struct Data {
     for (size_t i = 0; i < row.size(); ++i) row[i] = some[i];
   }
   static constexpr size_t kRowElems = 4096;
-  std::vector<float> x, r, y, row;
+  Floats x, r, y, row;
 
   std::vector<Argument> arguments(const Case& c) {
-    const auto matrix = [&](std::vector<float>& v) {
+    const auto matrix = [&](Floats& v) {
       return TensorView{.data = v.data(), .dtype = DType::f32, .shape = {c.rows, c.width}};
     };
     const TensorView wide{.data = row.data(), .dtype = DType::f32, .shape = {c.width}};
