@@ -42,7 +42,7 @@ using Uses = std::map<std::string, Use>;
 class FindUses : public ir::Visitor {
  public:
   // `row`: the variable that means the row; empty where there is none.
-  FindUses(const Kernel& kernel, const Expr& row) : kernel_(kernel), row_(row) {}
+  FindUses(const Kernel& kernel, Expr row) : kernel_(kernel), row_(std::move(row)) {}
   using Visitor::visit;
 
   void visit(const Stmt& stmt) override {
@@ -77,7 +77,7 @@ class FindUses : public ir::Visitor {
   }
 
   const Kernel& kernel_;
-  const Expr& row_;
+  const Expr row_;
 };
 
 // A statement as a loop over rows: what it does in the iteration `row`.
@@ -237,7 +237,7 @@ void RowFusion::keep_one_row(const Uses& uses) {
   }
 }
 
-// Whether the rows of the next block follow those of this one.
+// Whether the next block begins, in one dimension of a region, where the rows of this one end.
 bool RowFusion::continues(const Expr& begin, const Expr& row, int64_t rows) const {
   const Expr& block = kernel_.block_vars[0];
   const std::vector<Expr> from = {block, row}, to = {block + 1, row - rows};
@@ -259,7 +259,8 @@ std::optional<Stmt> RowFusion::prefetch_part(const Stmt& stmt, const Expr& row, 
   Expr distance = op->scalars[0] * rows_ahead;
   const ir::Region& region = op->tiles[0].region;
   const bool follows =
-      std::any_of(region.begin(), region.end(), [&](const ir::RegionDim& d) { return continues(d.begin, row, rows); });
+      std::all_of(region.begin(), region.end(), [&](const ir::RegionDim& d) { return continues(d.begin, row, rows); });
+  if (!follows && rows_ahead >= rows) return std::nullopt;
   // Else the last rows of a block fetch nothing new.
   if (!follows) distance = ir::select(ir::lt(row + rows_ahead, ir::int_imm(rows)), distance, ir::int_imm(0));
   OpStmt fetch{.def = &cpu_prefetch(), .tiles = {op->tiles[0]}, .scalars = {}, .attrs = {{"lines", last - first}}};

@@ -153,7 +153,7 @@ bool CpuLowering::lower_copy(const OpStmt& op, const Loc& loc, Block& out) {
 Expr CpuLowering::streams(const Tile& global) const {
   Expr elems = ir::int_imm(1);
   for (const Expr& extent : global.shape) elems = elems * extent;
-  const int64_t least = target_.stream_bytes / std::max(1, bytes_of(global.dtype));
+  const int64_t elem_bytes = bytes_of(global.dtype), least = (target_.stream_bytes + elem_bytes - 1) / elem_bytes;
   return ir::simplify(ir::le(ir::int_imm(least), elems), facts_);
 }
 

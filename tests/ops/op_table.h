@@ -56,6 +56,7 @@ std::vector<Row> cast_rows();
 std::vector<Row> fill_rows();
 std::vector<Row> gemm_rows();
 std::vector<Row> reduce_rows();
+std::vector<Row> row_kernel_rows();
 std::vector<Row> float_rows();
 std::vector<Row> math_rows();
 std::vector<Row> integer_rows();

@@ -10,6 +10,7 @@ TEST(OpTable, Cast) { check_rows(cast_rows(), 3); }
 TEST(OpTable, Fill) { check_rows(fill_rows(), 8); }
 TEST(OpTable, Gemm) { check_rows(gemm_rows(), 12); }
 TEST(OpTable, Reduce) { check_rows(reduce_rows(), 12); }
+TEST(OpTable, RowKernels) { check_rows(row_kernel_rows(), 8); }
 TEST(OpTable, FloatArithmetic) { check_rows(float_rows(), 2); }
 TEST(OpTable, Math) { check_rows(math_rows(), 2); }
 TEST(OpTable, IntegerArithmetic) { check_rows(integer_rows(), 4); }
