@@ -38,8 +38,12 @@ class CpuKernelWriter : public Emitter {
   void write_arguments();
   int64_t write_scratch();
   void write_copy(const OpStmt& op, bool in, const Loc& loc);
+  void write_prefetch(const OpStmt& op, const Loc& loc);
   void write_gemm(const OpStmt& op, const Loc& loc);
-  void write_reduce(const OpStmt& op, const Loc& loc);
+  void write_reduce_row(const OpStmt& op, const Loc& loc);
+  void write_reduce_columns(const OpStmt& op, const Loc& loc);
+
+  bool streams_ = false;  // a copy out of scratch may bypass the caches
 };
 
 void CpuKernelWriter::write_arguments() {
@@ -92,6 +96,7 @@ CpuEntry CpuKernelWriter::write() {
   write_block_indices();
   Emitter::write(kernel_.body);
   out_.close();
+  if (streams_) out_.line("tw::finish_streaming();");
   out_.close();
   return entry;
 }
@@ -117,8 +122,10 @@ void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   if (op.def == &passes::cpu_copy_in()) return write_copy(op, true, loc);
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
+  if (op.def == &passes::cpu_prefetch()) return write_prefetch(op, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);
-  if (op.def == &passes::cpu_reduce_row()) return write_reduce(op, loc);
+  if (op.def == &passes::cpu_reduce_row()) return write_reduce_row(op, loc);
+  if (op.def == &passes::cpu_reduce_columns()) return write_reduce_columns(op, loc);
   throw internal_error(loc, "op {} reached the CPU emitter", op.def->name);
 }
 
@@ -141,11 +148,21 @@ void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
     out_.line(fmt::format("tw::copy_in{}<{}, {}, {}, {}>({}, {}, {}, {});", suffix,
                           names_.memory_type(op.tiles[1].tile), rows, cols, ld, src, strides, valid, dst),
               loc);
-  } else {
-    out_.line(
-        fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {});", suffix, rows, cols, ld, src, dst, strides, valid),
-        loc);
+    return;
   }
+  // Only rows that are contiguous on both sides are streamed.
+  const bool streams = contiguous && !op.scalars[4].is_int(0);
+  streams_ |= streams;
+  const std::string option = streams ? ", " + exprs_.text(op.scalars[4]) : "";
+  out_.line(fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {}{});", suffix, rows, cols, ld, src, dst, strides,
+                        valid, option),
+            loc);
+}
+
+void CpuKernelWriter::write_prefetch(const OpStmt& op, const Loc& loc) {
+  out_.line(fmt::format("tw::prefetch<{}>({} + ({}));", ir::int_attr(op.attrs, "lines", 0), exprs_.address(op.tiles[0]),
+                        exprs_.text(op.scalars[0])),
+            loc);
 }
 
 void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
@@ -158,17 +175,30 @@ void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
             loc);
 }
 
-void CpuKernelWriter::write_reduce(const OpStmt& op, const Loc& loc) {
-  const bool is_max = ir::int_attr(op.attrs, "max", 0) != 0;
-  const char* kind = is_max ? "Max" : "Sum";
+// "tw::Sum": the functor of a reduction.
+std::string functor_name(const OpStmt& op) { return "tw::" + std::get<std::string>(*ir::find_attr(op.attrs, "op")); }
+
+void CpuKernelWriter::write_reduce_row(const OpStmt& op, const Loc& loc) {
+  const bool adds = functor_name(op).ends_with("Sum");  // others hand on one of the elements
   std::vector<Expr> at;
   for (const ir::RegionDim& dim : op.tiles[1].region) at.push_back(dim.begin);
   const std::string dst = exprs_.element(op.tiles[1].tile, at);
-  std::string value = fmt::format("tw::reduce_row<tw::{}>({}, {}, {})", kind, exprs_.address(op.tiles[0]),
-                                  ir::int_attr(op.attrs, "n", 0), dst);
+  const std::string start = ir::int_attr(op.attrs, "keeps", 0) ? ", " + dst : "";
+  std::string value = fmt::format("tw::reduce_row<{}>({}, {}{})", functor_name(op), exprs_.address(op.tiles[0]),
+                                  ir::int_attr(op.attrs, "n", 0), start);
   const DType dtype = kernel_.tile(op.tiles[1].tile).dtype;
-  if (is_narrow_float(dtype) && !is_max) value = rounded_text(dtype, std::move(value));
+  if (is_narrow_float(dtype) && adds) value = rounded_text(dtype, std::move(value));
   out_.line(fmt::format("{} = {};", dst, value), loc);
+}
+
+void CpuKernelWriter::write_reduce_columns(const OpStmt& op, const Loc& loc) {
+  const DType dtype = kernel_.tile(op.tiles[1].tile).dtype;
+  const char* rounding = dtype == DType::f16 ? "ToF16" : dtype == DType::bf16 ? "ToBF16" : "Exact";
+  const auto attr = [&](std::string_view name) { return ir::int_attr(op.attrs, name, 0); };
+  out_.line(fmt::format("tw::reduce_columns<{}, tw::{}, {}>({}, {}, {}, {}, {});", functor_name(op), rounding,
+                        attr("keeps") ? "true" : "false", exprs_.address(op.tiles[0]), attr("n"), attr("row_stride"),
+                        attr("cols"), exprs_.address(op.tiles[1])),
+            loc);
 }
 
 }  // namespace

@@ -74,7 +74,8 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
     impl->target = target.name();
     impl->executable = make_cuda_executable(impl->program, target, impl->remarks, impl->lowered_tiles);
   } else if (requested == "cpu" || requested.starts_with("cpu:")) {
-    const CpuTarget target{.level = cpu_level(requested, session.cpu())};
+    CpuTarget target{.level = cpu_level(requested, session.cpu())};
+    if (session.cpu().l3_bytes > 0) target.stream_bytes = session.cpu().l3_bytes / 4 * 3;
     impl->target = target.name();
     impl->executable = make_cpu_executable(impl->program, target, options, impl->remarks, impl->lowered_tiles);
   } else {

@@ -90,8 +90,8 @@ void throw_failed_check(const codegen::CheckSite& site, const long long* at) {
   const auto rank = size_t(std::count(site.shape.begin(), site.shape.end(), ',')) + 1;
   std::string index;
   for (size_t d = 0; d < std::min<size_t>(rank, 7); ++d) index += fmt::format("{}{}", d ? ", " : "", at[d]);
-  throw invalid_kernel(site.loc, "{}[{}] is {} outside its shape {}", site.tile, index, site.is_store ? "written" : "read",
-                       site.shape)
+  throw invalid_kernel(site.loc, "{}[{}] is {} outside its shape {}", site.tile, index,
+                       site.is_store ? "written" : "read", site.shape)
       .note(fmt::format("{}  {}", site.tile, site.shape), site.declared)
       .hint("guard the access with T::if_ or T::if_then_else, or make the tile larger");
 }

@@ -18,6 +18,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 constexpr double kCopyCost = 0.75, kStoreCost = 8, kBlockCost = 2000;
 // A, B and C tiles of edge^2 elements in four fifths of the second-level cache; beyond 256 nothing is gained.
 constexpr int64_t kMaxEdge = 256, kEdgeStep = 16, kMinEdge = 32;
+// So many blocks a thread let one that was late end with the others.
+constexpr int64_t kBlocksPerThread = 4;
 
 }  // namespace
 
@@ -51,6 +53,14 @@ GemmTile suggest_gemm_tile(int64_t m, int64_t n, int64_t k, DType dtype, int num
     }
   }
   return best;
+}
+
+int suggest_block_rows(int64_t rows, int64_t width, DType dtype, int num_threads, const CpuLimits& limits) {
+  rows = std::max<int64_t>(rows, 1), width = std::max<int64_t>(width, 1);
+  const int64_t row_bytes = width * bytes_of(cpu_storage(dtype));
+  const int64_t cached = std::clamp<int64_t>(limits.l1d_bytes / row_bytes, 1, kMaxEdge);
+  const int64_t balanced = ceil_div(rows, int64_t(std::max(num_threads, 1)) * kBlocksPerThread);
+  return int(std::min(cached, balanced));
 }
 
 }  // namespace tilewright

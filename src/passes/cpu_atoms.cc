@@ -17,6 +17,8 @@ std::vector<ir::Access> last_is_written(const ir::OpStmt& op, const ir::Kernel&)
   return out;
 }
 
+std::vector<ir::Access> none(const ir::OpStmt&, const ir::Kernel&) { return {}; }
+
 constexpr ir::OpDef atom(std::string_view name, int num_tiles, int num_scalars) {
   return {.name = name,
           .num_tiles = num_tiles,
@@ -33,7 +35,16 @@ const ir::OpDef& cpu_copy_in() {
   return kOp;
 }
 const ir::OpDef& cpu_copy_out() {
-  static constexpr ir::OpDef kOp = atom("cpu.copy_out", 2, 4);
+  static constexpr ir::OpDef kOp = atom("cpu.copy_out", 2, 5);
+  return kOp;
+}
+const ir::OpDef& cpu_prefetch() {
+  static constexpr ir::OpDef kOp = {.name = "cpu.prefetch",
+                                    .num_tiles = 1,
+                                    .num_scalars = 1,
+                                    .verify = nothing_to_verify,
+                                    .effects = none,
+                                    .expand = nullptr};
   return kOp;
 }
 const ir::OpDef& cpu_gemm() {
@@ -42,6 +53,10 @@ const ir::OpDef& cpu_gemm() {
 }
 const ir::OpDef& cpu_reduce_row() {
   static constexpr ir::OpDef kOp = atom("cpu.reduce_row", 2, 0);
+  return kOp;
+}
+const ir::OpDef& cpu_reduce_columns() {
+  static constexpr ir::OpDef kOp = atom("cpu.reduce_columns", 2, 0);
   return kOp;
 }
 

@@ -10,12 +10,19 @@ namespace tilewright::passes {
 // tiles = {src: global, dst: on chip}; scalars = {row_stride, col_stride, valid_rows, valid_cols} of src;
 // attrs rows, cols, ld: extents and leading dimension of dst.
 const ir::OpDef& cpu_copy_in();
-// tiles = {src: on chip, dst: global}; scalars and attrs as above, strides and valid extents of dst, ld of src.
+// tiles = {src: on chip, dst: global}; scalars = {row_stride, col_stride, valid_rows, valid_cols, streams}, strides and
+// valid extents of dst, and whether it is written past the caches; attrs as above, ld of src.
 const ir::OpDef& cpu_copy_out();
+// tiles = {global}; scalars = {ahead}; attrs lines. Fetches `lines` cache lines from `ahead` elements after the
+// region's first one on into the second-level cache. No effect on results; the address may lie anywhere.
+const ir::OpDef& cpu_prefetch();
 // tiles = {A, B, C}; attrs m, n, k, lda, ldb, ldc, transpose_A, transpose_B, padded. C += op(A) op(B).
 const ir::OpDef& cpu_gemm();
-// tiles = {src row, dst element}; attrs n, max. dst = combine(dst, reduce(src)), accumulated in dst's storage type or
-// f32; rounds to dst.
+// tiles = {src row, dst element}; attrs op (a functor of device/cpu/reduce.h), n, keeps. dst = reduce(src), combined
+// with what dst held if it keeps that; computed in the storage type and rounded to dst once.
 const ir::OpDef& cpu_reduce_row();
+// tiles = {src, dst}: n rows of `cols` contiguous elements, row_stride apart, and one such row; attrs op, n, keeps,
+// row_stride, cols. dst[c] = reduce(column c of src), likewise.
+const ir::OpDef& cpu_reduce_columns();
 
 }  // namespace tilewright::passes

@@ -7,6 +7,7 @@
 #include "ops/reduce.h"
 #include "ops/scan.h"
 #include "passes/cpu_atoms.h"
+#include "passes/cpu_reduce.h"
 #include "passes/fact_rewriter.h"
 #include "passes/passes.h"
 #include "support/error.h"
@@ -74,6 +75,7 @@ class CpuLowering : public FactRewriter {
   }
   bool lower_copy(const OpStmt& op, const Loc& loc, Block& out);
   bool copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& out);
+  Expr streams(const Tile& global) const;
   bool lower_gemm(const OpStmt& op, const Loc& loc, Block& out);
   bool gemm_fits(const OpStmt& op, std::string& why) const;
   bool lower_reduce(const OpStmt& op, const Loc& loc, Block& out);
@@ -116,8 +118,8 @@ bool CpuLowering::lower(const OpStmt& op, const Loc& loc, Block& out) {
   if (!ops::is_reduce(op)) return false;
   if (lower_reduce(op, loc, out)) return true;
   remark("scalar_reduce", loc,
-         fmt::format("{} of {} runs one element after the other, several times slower than by vectors, which take sums "
-                     "and maxima along the last dimension of on-chip tiles of one dtype, without options",
+         fmt::format("{} of {} runs one element after the other, several times slower than by vectors: its dtypes "
+                     "differ, it has an option, or its result or the last dimension of its source is strided",
                      op.def->name, tile(op.tiles[0]).name));
   return false;
 }
@@ -151,6 +153,14 @@ bool CpuLowering::lower_copy(const OpStmt& op, const Loc& loc, Block& out) {
   for (size_t k = outer; k-- > 0;) body = {ops::serial(vars[k], src.region[size_t(src_dims[k])].extent, body, loc)};
   out.insert(out.end(), body.begin(), body.end());
   return true;
+}
+
+// Whether a tensor is too large for the caches.
+Expr CpuLowering::streams(const Tile& global) const {
+  Expr elems = ir::int_imm(1);
+  for (const Expr& extent : global.shape) elems = elems * extent;
+  const int64_t elem_bytes = bytes_of(global.dtype), least = (target_.stream_bytes + elem_bytes - 1) / elem_bytes;
+  return ir::simplify(ir::le(ir::int_imm(least), elems), facts_);
 }
 
 // At most two wide dimensions: rows and columns.
@@ -197,6 +207,7 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   OpStmt atom{.def = in ? &cpu_copy_in() : &cpu_copy_out(),
               .tiles = op.tiles,
               .scalars = {row_stride, col_stride, valid_rows, valid_cols}};
+  if (!in) atom.scalars.push_back(streams(tile(global)));
   atom.attrs = {{"rows", rows}, {"cols", cols}, {"ld", ld}};
   out.push_back(ir::make_stmt(std::move(atom), loc));
   return true;
@@ -273,43 +284,10 @@ bool CpuLowering::lower_gemm(const OpStmt& op, const Loc& loc, Block& out) {
 }
 
 bool CpuLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
-  if (!ops::reduces_rows(op, context_.kernel)) return false;
-  const TileRef &src = op.tiles[0], &dst = op.tiles[1];
-  const bool is_max = op.def == &ops::reduce_op(ops::ReduceKind::max);
-  const int rank = tile(src).rank();
-  const int64_t dim = ir::int_attr(op.attrs, "dim", rank - 1);
-  const DType from = tile(src).dtype, to = tile(dst).dtype;
-  // The atom combines in the storage type of both; that is the meaning where the types agree.
-  const bool same = cpu_storage(from) == cpu_storage(to) && (is_float(from) || from == to) &&
-                    (is_max ? from == to : true) && bytes_of(cpu_storage(to)) >= 4;
-  if (dim != rank - 1 || !same || !inside(src) || !inside(dst)) return false;
-
-  const bool keeps = !ir::bool_attr(op.attrs, "clear", true);
-  // A sum into a narrow float starts from a value that was rounded already; only a fresh one may be accumulated in
-  // place.
-  if (is_narrow_float(to) && !is_max && keeps) return false;
-  std::vector<Expr> vars, extents;
-  TileRef row = src, element = dst;
-  for (int d = 0; d + 1 < rank; ++d) {
-    const Expr v = context_.fresh_var("i");
-    vars.push_back(v);
-    extents.push_back(src.region[size_t(d)].extent);
-    row.region[size_t(d)] = {.begin = src.region[size_t(d)].begin + v, .extent = ir::int_imm(1)};
-    element.region[size_t(d)] = {.begin = dst.region[size_t(d)].begin + v, .extent = ir::int_imm(1)};
-  }
-  Block body;
-  if (!keeps) {
-    std::vector<Expr> at;
-    for (const ir::RegionDim& d : element.region) at.push_back(d.begin);
-    const Expr start = is_max ? ops::lowest(to, loc) : ir::imm(0, to, loc);
-    body.push_back(ir::make_stmt(ir::StoreStmt{.tile = dst.tile, .indices = at, .value = start}, loc));
-  }
-  OpStmt atom{.def = &cpu_reduce_row(), .tiles = {row, element}};
-  atom.attrs = {{"n", src.region[size_t(dim)].extent.as_int().value()}, {"max", int64_t(is_max)}};
-  body.push_back(ir::make_stmt(std::move(atom), loc));
-  for (size_t k = vars.size(); k-- > 0;) body = {ops::serial(vars[k], extents[k], body, loc)};
-  out.insert(out.end(), body.begin(), body.end());
-  return true;
+  if (!inside(op.tiles[0]) || !inside(op.tiles[1])) return false;
+  const std::optional<Block> atoms = reduce_by_vectors(op, context_, loc);
+  if (atoms) out.insert(out.end(), atoms->begin(), atoms->end());
+  return atoms.has_value();
 }
 
 }  // namespace

@@ -24,6 +24,19 @@ ir::Program lower_cpu(const ir::Program& program, const CpuTarget& target, std::
 // not depend on the nest is duplicated: unchecked where the condition holds, checked elsewhere.
 ir::Program guard_accesses(const ir::Program& program);
 
+// Requires layouts, atoms and guarded accesses. Establishes that neighbouring statements which work row by row on the
+// same tiles (copies, nests, reductions) are one loop over rows, so that a row passes through all of them while it is
+// in the first-level cache. A tile that only such a loop uses holds one row.
+ir::Program fuse_rows(const ir::Program& program);
+
+// Requires guarded accesses. Establishes that no parallel nest computes in an inner loop what depends on outer ones
+// only: such loads, calls and quotients become lets in front of the inner loop, and the outer dimensions loops around.
+ir::Program hoist_invariants(const ir::Program& program);
+
+// Requires layouts and guarded accesses. Establishes that parallel loops over whole rows of on-chip tiles run to a
+// whole number of vectors, into the padding behind the rows, whose contents mean nothing.
+ir::Program pad_rows(const ir::Program& program, const CpuTarget& target);
+
 // Requires guarded accesses (it hides the ranges of block indices behind lets). Removes use_swizzle's effect from the
 // kernel by computing block indices from the launch order.
 ir::Program map_grid_cpu(const ir::Program& program, const ir::Program& original);

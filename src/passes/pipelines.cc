@@ -41,6 +41,12 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
   p = checked(guard_accesses(p), "guard_accesses");
   // Conditions that the facts of a branch decide.
   p = checked(ir::simplify(p), "the second simplify");
+  // While nests are whole: their first dimension is the row.
+  p = checked(fuse_rows(p), "fuse_rows");
+  // Once it is known what is not checked; after rows have been counted.
+  p = checked(pad_rows(p, target), "pad_rows");
+  // Whole nests are needed no longer.
+  p = checked(hoist_invariants(p), "hoist_invariants");
   // Last: it hides the ranges of block indices.
   return checked(map_grid_cpu(p, program), "map_grid_cpu");
 }

@@ -16,6 +16,9 @@ enum class CpuLevel : uint8_t { generic, x86_64, avx2, avx512 };
 
 struct CpuTarget {
   CpuLevel level = CpuLevel::generic;
+  // A tensor of at least so many bytes is written past the caches: it would push everything else out and not be there
+  // when it is read. memcpy's rule: three quarters of the last level.
+  int64_t stream_bytes = 24 << 20;
 
   int vector_bytes() const { return level == CpuLevel::avx512 ? 64 : level == CpuLevel::avx2 ? 32 : 16; }
   std::string name() const;  // "cpu:avx512"

@@ -57,6 +57,7 @@ std::vector<Row> fill_rows();
 std::vector<Row> gemm_rows();
 std::vector<Row> reduce_rows();
 std::vector<Row> scan_rows();
+std::vector<Row> row_kernel_rows();
 std::vector<Row> float_rows();
 std::vector<Row> math_rows();
 std::vector<Row> function_rows();

@@ -11,6 +11,7 @@ TEST(OpTable, Fill) { check_rows(fill_rows(), 8); }
 TEST(OpTable, Gemm) { check_rows(gemm_rows(), 12); }
 TEST(OpTable, Reduce) { check_rows(reduce_rows(), 40); }
 TEST(OpTable, Scan) { check_rows(scan_rows(), 40); }
+TEST(OpTable, RowKernels) { check_rows(row_kernel_rows(), 8); }
 TEST(OpTable, FloatArithmetic) { check_rows(float_rows(), 2); }
 TEST(OpTable, Math) { check_rows(math_rows(), 2); }
 TEST(OpTable, FunctionsOfTwo) { check_rows(function_rows(), 2); }

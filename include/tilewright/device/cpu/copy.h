@@ -9,6 +9,8 @@
 
 namespace tilewright::device::cpu {
 
+constexpr int kLineBytes = 64;
+
 TW_INLINE int clip(long long valid, int extent) { return valid < 0 ? 0 : valid > extent ? extent : int(valid); }
 
 template <class T>
@@ -105,6 +107,14 @@ constexpr int padded_cols() {
   return kUp <= kLd ? kUp : kCols;
 }
 
+// Asks for kLines lines from `from` on, which may lie anywhere: a prefetch never faults. Into the second-level cache:
+// the first is full of what is being worked on, and its few miss buffers are what bounds a core's share of the memory.
+template <int kLines>
+TW_INLINE void prefetch(const void* from) {
+  TW_UNROLL(8)
+  for (int i = 0; i < kLines; ++i) __builtin_prefetch(static_cast<const char*>(from) + i * kLineBytes, 0, 2);
+}
+
 // dst[r * kLd + c] = src[r * row_stride + c] inside the tensor, 0 outside.
 template <class D, int kRows, int kCols, int kLd, class S>
 TW_INLINE void copy_in(const S* src, long long row_stride, long long valid_rows, long long valid_cols, D* dst) {
@@ -154,10 +164,87 @@ TW_INLINE void copy_in_strided(const S* src, long long row_stride, long long col
 // ---- scratch to global
 // ---------------------------------------------------------------------------------------------------------
 
-// dst[r * row_stride + c] = src[r * kLd + c] for what is inside the tensor; nothing else is written.
+// Streaming stores write whole lines to memory without reading them first and leave the caches alone. They are weakly
+// ordered: finish_streaming() makes what this thread streamed visible before what it writes afterwards.
+
+#if defined(__SSE2__)
+TW_INLINE void finish_streaming() { __builtin_ia32_sfence(); }
+#else
+TW_INLINE void finish_streaming() {}
+#endif
+
+// `to` is aligned to the size of v: a vector, or an element of 4 or 8 bytes. Smaller ones have no streaming store.
+template <class V, class T>
+TW_INLINE void stream(T* to, V v) {
+#if defined(__clang__)
+  if constexpr (sizeof(V) >= 16) {
+    __builtin_nontemporal_store(v, reinterpret_cast<V*>(to));
+  } else if constexpr (sizeof(V) == 8) {
+    __builtin_nontemporal_store(bit_cast<long long>(v), reinterpret_cast<long long*>(to));
+  } else if constexpr (sizeof(V) == 4) {
+    __builtin_nontemporal_store(bit_cast<int>(v), reinterpret_cast<int*>(to));
+  } else {
+    store(to, v);
+  }
+#elif defined(__SSE2__)
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) return __builtin_ia32_movntps512(reinterpret_cast<float*>(to), v);
+#endif
+#if defined(__AVX__)
+  if constexpr (sizeof(V) == 32) return __builtin_ia32_movntps256(reinterpret_cast<float*>(to), v);
+#endif
+  if constexpr (sizeof(V) == 16) return __builtin_ia32_movntps(reinterpret_cast<float*>(to), v);
+  if constexpr (sizeof(V) == 8)
+    return __builtin_ia32_movnti64(reinterpret_cast<long long*>(to), bit_cast<long long>(v));
+  if constexpr (sizeof(V) == 4) return __builtin_ia32_movnti(reinterpret_cast<int*>(to), bit_cast<int>(v));
+  if constexpr (sizeof(V) < 4) store(to, v);
+#else
+  store(to, v);
+#endif
+}
+
+// Elements from `to` on until the next line begins; `to` is aligned to its size.
+template <class D>
+TW_INLINE int to_next_line(const D* to) {
+  return int((0 - reinterpret_cast<unsigned long long>(to)) % kLineBytes / sizeof(D));
+}
+
+// One row. Elements before the first whole vector and after the last go one by one and meet those of the next row in
+// the same write buffer.
+template <class D, class S>
+TW_INLINE void stream_row(D* to, const S* from, int n) {
+  constexpr int kLanes = TW_VEC_BYTES / int(sizeof(D));
+  const int gap = to_next_line(to), head = gap < n ? gap : n;
+  int i = 0;
+  for (; i < head; ++i) stream(to + i, Convert<D, S>::one(from[i]));
+  for (; i + kLanes <= n; i += kLanes) {
+    D lanes[kLanes];
+    convert(lanes, from + i, kLanes);
+    stream(to + i, load<Vec<float>>(lanes));  // the bits of any type
+  }
+  for (; i < n; ++i) stream(to + i, Convert<D, S>::one(from[i]));
+}
+
+// Whether the lines that rows begin and end in are filled by neighbouring rows: a partial line costs as much as many
+// whole ones. Elements below 4 bytes are streamed in vectors only.
+template <int kRows, int kCols, class D>
+TW_INLINE bool fills_lines(const D* dst, long long row_stride) {
+  const unsigned long long at = reinterpret_cast<unsigned long long>(dst), step = row_stride * sizeof(D);
+  const bool aligned = (at | (kRows > 1 ? step : 0) | kCols * sizeof(D)) % kLineBytes == 0;
+  const bool joined = sizeof(D) >= 4 && at % sizeof(D) == 0 && (kRows == 1 || row_stride == kCols);
+  return aligned || joined;
+}
+
+// dst[r * row_stride + c] = src[r * kLd + c] for what is inside the tensor; nothing else is written. With `streams`,
+// past the caches where that fills lines; whoever calls with it calls finish_streaming() in the end.
 template <int kRows, int kCols, int kLd, class D, class S>
-TW_INLINE void copy_out(const S* src, D* dst, long long row_stride, long long valid_rows, long long valid_cols) {
+TW_INLINE void copy_out(const S* src, D* dst, long long row_stride, long long valid_rows, long long valid_cols,
+                        bool streams = false) {
   const int rows = clip(valid_rows, kRows), cols = clip(valid_cols, kCols);
+  if (streams && cols == kCols && fills_lines<kRows, kCols>(dst, row_stride)) {
+    for (int r = 0; r < rows; ++r) stream_row(dst + r * row_stride, src + r * kLd, kCols);
+    return;
+  }
   if (cols == kCols) {
     for (int r = 0; r < rows; ++r) convert(dst + r * row_stride, src + r * kLd, kCols);
   } else {

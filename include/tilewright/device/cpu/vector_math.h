@@ -22,15 +22,21 @@ TW_INLINE float exp_reduced(float r) {
   return 1.0f + (r + r * r * p);
 }
 
-// x * 2^n for |n| <= 252 in two exact steps, so that infinite and subnormal results come out right.
-TW_INLINE float scale(float x, int n) {
-  const int half = n >> 1;
-  return x * bit_cast<float>(unsigned(half + 127) << 23) * bit_cast<float>(unsigned(n - half + 127) << 23);
+// The nearest integer n to |x| < 2^22, left as n + 254 in the low bits of a float: twice the bias of an exponent.
+constexpr float kRoundShift = 0x1.8p23f + 254.0f;
+// The same for n <= 128 and nothing above; NaN stays what it is or becomes 128.
+TW_INLINE float at_most_128(float shifted) {
+  const int bits = bit_cast<int>(shifted);
+  constexpr int kTop = 0x4b400000 + 254 + 128;
+  return bit_cast<float>(bits < kTop ? bits : kTop);
 }
 
-// The nearest integer to |x| < 2^22, left in the low bits of a float.
-constexpr float kRoundShift = 0x1.8p23f;
-TW_INLINE int shifted_int(float shifted) { return int(bit_cast<unsigned>(shifted) - 0x4b400000u); }
+// x * 2^n for -252 <= n <= 128 in two exact steps, so that infinite and subnormal results come out right. The halves of
+// n + 254 are exponents; what else is in the bits is shifted out.
+TW_INLINE float scale(float x, float shifted) {
+  const int n = bit_cast<int>(shifted), half = n >> 1;
+  return x * bit_cast<float>(unsigned(half) << 23) * bit_cast<float>(unsigned(n - half) << 23);
+}
 
 // x > 0 as 2^exponent * (1 + f) with 1 + f in [sqrt(1/2), sqrt(2)), and log(1 + f).
 struct LogParts {
@@ -63,23 +69,24 @@ TW_INLINE float log_edges(float x, float result) {
 
 }  // namespace math_detail
 
+// exp and exp2 do not clamp their argument: compilers turn a clamp into comparisons and blends, or into branches. Above
+// the range n stays at 128 and e^r is large, positive and finally infinite; below it, a comparison decides.
+
 // At most 1.0 ulp.
 TW_INLINE float exp(float x) {
-  float y = x > 89.0f ? 89.0f : x;
-  y = y < -104.0f ? -104.0f : y;
-  const float shifted = y * 0x1.715476p0f + math_detail::kRoundShift;
+  const float shifted = math_detail::at_most_128(x * 0x1.715476p0f + math_detail::kRoundShift);
   const float n = shifted - math_detail::kRoundShift;
-  const float r = (y - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
-  return math_detail::scale(math_detail::exp_reduced(r), math_detail::shifted_int(shifted));
+  const float r = (x - n * 0x1.62e4p-1f) - n * 0x1.7f7d1cp-20f;
+  const float result = math_detail::scale(math_detail::exp_reduced(r), shifted);
+  return x < -104.0f ? 0.0f : result;
 }
 
 // At most 1.0 ulp; exact for integers.
 TW_INLINE float exp2(float x) {
-  float y = x > 129.0f ? 129.0f : x;
-  y = y < -151.0f ? -151.0f : y;
-  const float shifted = y + math_detail::kRoundShift;
-  const float r = (y - (shifted - math_detail::kRoundShift)) * 0x1.62e430p-1f;
-  return math_detail::scale(math_detail::exp_reduced(r), math_detail::shifted_int(shifted));
+  const float shifted = math_detail::at_most_128(x + math_detail::kRoundShift);
+  const float r = (x - (shifted - math_detail::kRoundShift)) * 0x1.62e430p-1f;
+  const float result = math_detail::scale(math_detail::exp_reduced(r), shifted);
+  return x < -151.0f ? 0.0f : result;
 }
 
 // At most 0.9 ulp.
