@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <span>
 
 namespace tilewright::test {
 namespace {
@@ -89,8 +90,9 @@ Problem problem(int rank, std::array<int, 5> at) {
   return out;
 }
 
-// Inside, across the lower edge, across the upper edge, altogether outside.
-const std::array<int, 5> kPlaces[] = {{4, 1, 1, 0, 1}, {-5, -2, -1, -1, -1}, {20, 5, 3, 2, 2}, {64, 0, 0, 0, 0}};
+// Inside, across the upper edge, altogether outside, and, for loads only, across the lower edge.
+const std::array<int, 5> kPlaces[] = {{4, 1, 1, 0, 1}, {20, 5, 3, 2, 2}, {64, 0, 0, 0, 0}, {-4, -2, -1, -1, -1}};
+const std::span<const std::array<int, 5>> kStorePlaces(kPlaces, 3);
 
 class TmaTest : public GpuTest {
  protected:
@@ -180,7 +182,7 @@ extern "C" __global__ void {1}{0}(const __grid_constant__ TensorMap map, Coordin
   const auto loaded = module(text);
   TW_SKIP_WITHOUT(loaded);
   for (int rank = 1; rank <= 5; ++rank) {
-    for (const auto& place : kPlaces) {
+    for (const auto& place : kStorePlaces) {
       for (const std::string operation : operations) {
         const Problem p = problem(rank, place);
         std::vector<int32_t> tensor(p.num_elements());
@@ -315,9 +317,9 @@ extern "C" __global__ void k(const __grid_constant__ TensorMap map, i32 x, i32 y
   spec.fill_nan = false;
   spec.box = {8, 6};
   spec.element_strides = {1, 3};
-  run(loaded->kernel("k"), {.block = {32, 1, 1}}, map_of(spec, from), 2, 1, 64u, out);
+  run(loaded->kernel("k"), {.block = {32, 1, 1}}, map_of(spec, from), 4, 1, 64u, out);
   got = out.read();
-  for (int i = 0; i < 16; ++i) EXPECT_EQ(got[size_t(i)], float((1 + i / 8 * 3) * 16 + 2 + i % 8)) << i;
+  for (int i = 0; i < 16; ++i) EXPECT_EQ(got[size_t(i)], float((1 + i / 8 * 3) * 16 + 4 + i % 8)) << i;
 }
 
 TEST_F(TmaTest, RowsOfBytes) {

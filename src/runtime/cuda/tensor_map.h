@@ -23,6 +23,9 @@ int span_bytes(TensorMapSwizzle swizzle);  // 0 for none
 // What the L2 cache fetches at once; the values are those of CUtensorMapL2promotion.
 enum class L2Promotion : int { none, bytes64, bytes128, bytes256 };
 
+// What a map cannot say is a rule for each copy: its coordinate in dimension 0 is a multiple of 16 bytes, and a store
+// or reduction has no negative coordinate.
+//
 // Dimension 0 is the innermost, whose stride is one element. Rank 1 to 5.
 struct TensorMapSpec {
   TensorMapType type = TensorMapType::f32;

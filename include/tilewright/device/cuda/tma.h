@@ -9,7 +9,9 @@
 //   stores  and reductions leave shared memory in groups of the thread that started them. What sticks out is left out.
 //           Shared memory must have been written in the asynchronous proxy's sight (fence_async_shared, then a
 //           barrier).
-// Coordinates are elements, innermost first, and may be negative. `map` lies in parameter, constant or global memory.
+// Coordinates are elements, innermost first. The innermost one is a multiple of 16 bytes; those of loads and prefetches may
+// be negative, those of stores and reductions may not. Breaking either is an illegal instruction on an H200 (measured;
+// the manual does not say so). `map` lies in parameter, constant or global memory.
 #include <tilewright/device/cuda/types.h>
 
 #if TW_CUDA_ARCH >= 900
