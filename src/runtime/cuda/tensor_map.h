@@ -42,6 +42,10 @@ struct TensorMapSpec {
 // cuTensorMapEncodeTiled.)
 std::optional<std::string> why_not_encodable(const TensorMapSpec& spec, DeviceAddress address);
 
+// Why copies to global memory by such a map may write beside the tensor: the hardware cuts rows off at multiples of 16
+// bytes (measured on an H200; loads are cut to the element). Nothing when they cannot.
+std::optional<std::string> why_not_storable(const TensorMapSpec& spec);
+
 // Throws an Error (internal) with the broken rule: callers ask why_not_encodable where they have another path.
 TensorMap encode_tensor_map(const Device& device, const TensorMapSpec& spec, DeviceAddress address);
 
