@@ -118,6 +118,8 @@ TEST_F(FakeDriverTest, LaunchPassesTheConfiguration) {
   EXPECT_EQ(record->attribute_ids[2], 2);
   kernel.launch({}, parameters);
   EXPECT_EQ(record->num_attributes, 0u);
+  kernel.launch({.grid = {5, 0, 1}}, parameters);  // nothing to do
+  EXPECT_EQ(record->grid[0], 1u);
 }
 
 TEST_F(FakeDriverTest, CallersContextIsRestored) {

@@ -59,6 +59,13 @@ TEST(TensorMap, EveryRuleNamesItsValue) {
   EXPECT_EQ(problem(spec), "it has 6 dimensions; 1 to 5 are possible");
 }
 
+TEST(TensorMap, StoresNeedRowsOfWholePieces) {
+  EXPECT_EQ(why_not_storable(valid()), std::nullopt);  // 2000 bytes
+  TensorMapSpec spec = valid();
+  spec.extents = {1001, 300};
+  EXPECT_EQ(why_not_storable(spec), "a row of the tensor has 2002 bytes; stores write whole multiples of 16");
+}
+
 TEST(TensorMap, ArgumentsReachTheDriver) {
   const test::TestFolder folder;
   LibraryOptions options;

@@ -39,6 +39,22 @@ class Array {
   cuda::DeviceBuffer buffer_;
 };
 
+// Whether two vectors agree; the message has the first places where they do not.
+template <class T>
+testing::AssertionResult same(const std::vector<T>& got, const std::vector<T>& want) {
+  if (got.size() != want.size()) {
+    return testing::AssertionFailure() << got.size() << " elements instead of " << want.size();
+  }
+  size_t different = 0;
+  auto out = testing::AssertionFailure();
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (got[i] == want[i] || ++different > 8) continue;
+    out << "[" << i << "] " << +got[i] << " instead of " << +want[i] << "; ";
+  }
+  if (different == 0) return testing::AssertionSuccess();
+  return out << different << " of " << got.size() << " elements differ";
+}
+
 template <class T>
 cuda::DeviceAddress to_parameter(const Array<T>& array) {
   return array.address();

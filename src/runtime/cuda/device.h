@@ -47,6 +47,7 @@ class Device;
 class Kernel {
  public:
   // `parameters`: one pointer to each argument's value, in order. Adds to the stream and returns; graph capture works.
+  // A grid without blocks does nothing.
   void launch(const LaunchConfig& config, std::span<void* const> parameters) const;
 
   int attribute(FunctionAttribute attribute) const;

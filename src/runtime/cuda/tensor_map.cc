@@ -90,6 +90,12 @@ std::optional<std::string> why_not_encodable(const TensorMapSpec& spec, DeviceAd
   return box_problem(spec);
 }
 
+std::optional<std::string> why_not_storable(const TensorMapSpec& spec) {
+  const uint64_t row_bytes = spec.extents.at(0) * uint64_t(bytes_of(spec.type));
+  if (row_bytes % kAlignment == 0) return std::nullopt;
+  return fmt::format("a row of the tensor has {} bytes; stores write whole multiples of {}", row_bytes, kAlignment);
+}
+
 TensorMap encode_tensor_map(const Device& device, const TensorMapSpec& spec, DeviceAddress address) {
   if (const auto problem = why_not_encodable(spec, address)) {
     throw internal_error({}, "a tensor map cannot be encoded: {}", *problem);

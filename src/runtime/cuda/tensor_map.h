@@ -23,6 +23,9 @@ int span_bytes(TensorMapSwizzle swizzle);  // 0 for none
 // What the L2 cache fetches at once; the values are those of CUtensorMapL2promotion.
 enum class L2Promotion : int { none, bytes64, bytes128, bytes256 };
 
+// What a map cannot say is a rule for each copy: its coordinate in dimension 0 is a multiple of 16 bytes, and a store
+// or reduction has no negative coordinate.
+//
 // Dimension 0 is the innermost, whose stride is one element. Rank 1 to 5.
 struct TensorMapSpec {
   TensorMapType type = TensorMapType::f32;
@@ -38,6 +41,10 @@ struct TensorMapSpec {
 // The rule that `spec` at `address` breaks, with its values; nothing when it can be encoded. (CUDA driver API manual,
 // cuTensorMapEncodeTiled.)
 std::optional<std::string> why_not_encodable(const TensorMapSpec& spec, DeviceAddress address);
+
+// Why copies to global memory by such a map may write beside the tensor: the hardware cuts rows off at multiples of 16
+// bytes (measured on an H200; loads are cut to the element). Nothing when they cannot.
+std::optional<std::string> why_not_storable(const TensorMapSpec& spec);
 
 // Throws an Error (internal) with the broken rule: callers ask why_not_encodable where they have another path.
 TensorMap encode_tensor_map(const Device& device, const TensorMapSpec& spec, DeviceAddress address);

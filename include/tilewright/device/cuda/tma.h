@@ -6,10 +6,13 @@
 // 512 or 256 bytes) and of 16 otherwise; sizes of one-dimensional copies are multiples of 16.
 //   loads   end at an mbarrier, as bytes that it expects. Of a box that sticks out of the tensor the outside is filled
 //           with zeros and counts as well.
-//   stores  and reductions leave shared memory in groups of the thread that started them. What sticks out is left out.
-//           Shared memory must have been written in the asynchronous proxy's sight (fence_async_shared, then a
-//           barrier).
-// Coordinates are elements, innermost first, and may be negative. `map` lies in parameter, constant or global memory.
+//   stores  and reductions leave shared memory in groups of the thread that started them. What sticks out is left out,
+//           in the innermost dimension by whole 16 bytes only: where a row ends inside 16 bytes, what follows it there
+//           is overwritten (measured on an H200). Rows of such tensors need another path, or room of their own. Shared
+//           memory must have been written in the asynchronous proxy's sight (fence_async_shared, then a barrier).
+// Coordinates are elements, innermost first. The innermost one is a multiple of 16 bytes; those of loads and prefetches
+// may be negative, those of stores and reductions may not. Breaking either is an illegal instruction on an H200
+// (measured; the manual does not say so). `map` lies in parameter, constant or global memory.
 #include <tilewright/device/cuda/types.h>
 
 #if TW_CUDA_ARCH >= 900

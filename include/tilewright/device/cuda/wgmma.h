@@ -12,8 +12,8 @@
 //   wgmma_commit();
 //   wgmma_wait<0>();                                  // now d may be read, a and b overwritten
 //
-// A wait speaks for the own warp: shared memory that other warps of the group read as well is free when each has waited,
-// so each warp arrives at the barrier that hands it back.
+// A wait speaks for the own warp: shared memory that other warps of the group read as well is free when each has
+// waited, so each warp arrives at the barrier that hands it back.
 //
 // Thread t of the group, w = t / 32, g = t % 32 / 4, c = t % 4, holds element i of
 //   d                  row 16 * w + g + 8 * (i / 2 % 2), column 8 * (i / 4) + 2 * c + i % 2; 16-bit ones two in a
