@@ -190,12 +190,12 @@ namespace {
 
 struct Choice {
   ir::Expr condition, then, otherwise;
-  const Loc& loc;
+  Loc loc;
 };
 
 Choice choice(const Expr& condition, const Expr& then, const Expr& otherwise) {
-  const Loc& sides = loc_of(raw(then), raw(otherwise));
-  const Loc& loc = sides.known() ? sides : raw(condition).loc();
+  const Loc sides = loc_of(raw(then), raw(otherwise));
+  const Loc loc = sides.known() ? sides : raw(condition).loc();
   const DType t = strong_dtype(then, otherwise);
   return {to_condition(condition, loc), to_dtype(then, t, loc), to_dtype(otherwise, t, loc), loc};
 }

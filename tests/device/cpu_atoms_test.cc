@@ -122,7 +122,9 @@ void check_f8(int mantissa_bits, int bias, bool has_infinity, int top) {
     for (int i = 0; i < 5; ++i) {
       EXPECT_EQ(cpu::from_f32<Saturating>(cpu::to_odd_f32(probes[i])).bits, want[i]) << low << " " << i;
       EXPECT_EQ(cpu::from_f32<Saturating>(cpu::to_odd_f32(-probes[i])).bits, want[i] | 0x80) << low << " " << i;
-      if (double(float(probes[i])) == probes[i]) EXPECT_EQ(cpu::from_f32<F8>(float(probes[i])).bits, want[i]);
+      if (double(float(probes[i])) == probes[i]) {
+        EXPECT_EQ(cpu::from_f32<F8>(float(probes[i])).bits, want[i]);
+      }
     }
   }
   for (const float huge : {1e9f, std::numeric_limits<float>::max(), kInf}) {

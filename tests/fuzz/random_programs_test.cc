@@ -317,6 +317,7 @@ std::vector<std::string> required() {
   }
   for (int number = 0; number < kNumDTypes; ++number) {
     const DType t = DType(number);
+    if (t == DType::f8e4m3 || t == DType::f8e5m2 || t == DType::tf32) continue;  // the generator makes none
     const auto require = [&](const char* op) { out.push_back(fmt::format("op {} {}", op, to_string(t))); };
     for (const char* op : {"reduce_any", "reduce_all", "cumsum", "cummax"}) require(op);
     for (const char* op : {"reduce_sum", "reduce_max", "reduce_min", "reduce_abssum", "reduce_absmax"}) require(op);
