@@ -27,7 +27,7 @@ struct CheckSite {
   std::string tile;
   std::string shape;  // "[128, 64]"
   bool is_store = false;
-  bool is_loop = false;  // a while loop that a launch may be interrupted in; it has no tile
+  bool is_loop = false;        // a while loop that a launch may be interrupted in; it has no tile
   std::string condition = {};  // of an assumption; then there is no tile
   Loc loc;
   Loc declared;

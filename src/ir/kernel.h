@@ -15,7 +15,7 @@ struct Kernel {
   std::vector<Expr> grid;        // extents, 1 to 3 of them: x, y, z
   std::vector<Expr> block_vars;  // one var per grid dimension, 0 <= var < extent
   int threads = 128;             // of one block, where the target has threads
-  Expr thread_var = {};               // 0 <= var < threads, in kernels that passes wrote for one thread; else none
+  Expr thread_var = {};          // 0 <= var < threads, in kernels that passes wrote for one thread; else none
   // x, y, z, where they are arranged in 2 or 3 dimensions; their product is `threads`. Otherwise empty.
   std::vector<int> thread_extents = {};
   std::vector<Tile> tiles;

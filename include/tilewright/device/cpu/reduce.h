@@ -6,7 +6,7 @@
 namespace tilewright::device::cpu {
 
 // ---- operators: identity, what an element becomes first, and how two values combine
-// ----------------------------------
+
 
 template <class T>
 constexpr bool is_float_type = T(0.5) != T(0);
@@ -128,7 +128,7 @@ struct BitXor : Plain {
 };
 
 // ---- rows
-// ------------------------------------------------------------------------------------------------------------
+
 
 namespace reduce_detail {
 
@@ -237,7 +237,7 @@ TW_INLINE T reduce_row(const T* row, i64 n, T start) {
 }
 
 // ---- columns
-// ---------------------------------------------------------------------------------------------------------
+
 
 // What a tile of 16-bit floats, held as f32, keeps of a value.
 struct Exact {
@@ -264,8 +264,8 @@ TW_INLINE void reduce_column_vectors(const T* src, i64 rows, i64 row_stride, T* 
   for (int c = 0; c < kVecs; ++c) acc[c] = V{} + Op::template identity<T>();
   for (i64 r = 0; r < rows; ++r) {
     TW_UNROLL(4)
-    for (int c = 0; c < kVecs; ++c) acc[c] =
-        Op::combine(acc[c], Op::element(load<V>(src + r * row_stride + c * kLanes)));
+    for (int c = 0; c < kVecs; ++c)
+      acc[c] = Op::combine(acc[c], Op::element(load<V>(src + r * row_stride + c * kLanes)));
   }
   for (int c = 0; c < kVecs; ++c) {
     T* const to = dst + c * kLanes;

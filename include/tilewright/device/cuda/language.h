@@ -212,7 +212,7 @@ TW_ATOM float to_bf16(u64 x) {
 }
 
 // ---- elementary functions; largest error 4 ulp (CUDA C++ Programming Guide, "Mathematical Functions") ----
-#define TW_FUNCTION(name)                                \
+#define TW_FUNCTION(name)                              \
   TW_ATOM float name(float x) { return ::name##f(x); } \
   TW_ATOM double name(double x) { return ::name(x); }
 TW_FUNCTION(exp)
