@@ -156,8 +156,9 @@ PipelineExpansion::Parts PipelineExpansion::split(const ir::ForStmt& loop) {
     here.visit(stmt);
     const bool is_load = op && is_async_copy(*op, program_, before_, facts_, target_);
     const TileId dst = is_load ? op->tiles[1].tile : -1;
-    bool staged = is_load && body.writes[dst] == 1 && body.count(dst) == all_.count(dst) && !seen.contains(dst) &&
-                  body.writes[op->tiles[0].tile] == 0;
+    bool staged = is_load && body.writes[dst] == 1 && body.count(dst) == all_.count(dst) && !seen.contains(dst);
+    // What it reads, its source and numbers in its indices, is the same some iterations earlier.
+    for (const auto& [id, n] : here.reads) staged = staged && body.writes[id] == 0;
     for (ir::VarId v : here.used) staged = staged && !body.bound.contains(v);
     if (staged) {
       parts.loads.push_back(stmt);

@@ -43,6 +43,10 @@ class Uses : public ir::Visitor {
   }
   void visit(const Stmt& stmt) override {
     if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
+      for (const ir::LoopDim& dim : loop->dims) {
+        visit(dim.begin);
+        visit(dim.extent);
+      }
       loops.push_back(fragment_uses(kernel_, *loop));
       return;
     }
