@@ -111,6 +111,11 @@ void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
     return out_.line(fmt::format("tw::mma_m16n8k16_f32_{}({}, {}, {});", *type, address(0), address(1), address(2)),
                      loc);
   }
+  if (op.def == &passes::shuffle_xor_op()) {
+    return out_.line(fmt::format("{} = tw::shuffle_lanes({}, {});", exprs_.element(op.tiles[0].tile, {}),
+                                 exprs_.element(op.tiles[1].tile, {}), ir::int_attr(op.attrs, "lanes", 0)),
+                     loc);
+  }
   if (op.def == &passes::load_vector_op() || op.def == &passes::store_vector_op()) {
     const bool loads = op.def == &passes::load_vector_op();
     return out_.line(fmt::format("tw::{}_vector<{}>({}, {});", loads ? "load" : "store",

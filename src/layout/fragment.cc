@@ -242,6 +242,17 @@ void add(std::vector<FragmentMode>& modes, int64_t extent, int dim, int64_t stri
 
 }  // namespace
 
+Fragment row_aligned(int64_t rows, int64_t cols, int64_t num_threads, int64_t lanes, int64_t vector) {
+  const int64_t rows_at_once = num_threads / lanes;
+  std::vector<FragmentMode> threads, regs;
+  add(threads, lanes, 1, vector);
+  add(threads, rows_at_once, 0, 1);
+  add(regs, vector, 1, 1);
+  add(regs, ceildiv(cols, lanes * vector), 1, lanes * vector);
+  add(regs, ceildiv(rows, rows_at_once), 0, rows_at_once);
+  return Fragment({rows, cols}, std::move(threads), std::move(regs));
+}
+
 Fragment mma_accumulator(int64_t m, int64_t n, int64_t warps_m, int64_t warps_n) {
   const int64_t tiles_m = ceildiv(ceildiv(m, warps_m), 16), tiles_n = ceildiv(ceildiv(n, warps_n), 8);
   std::vector<FragmentMode> threads = {{.extent = 4, .dim = 1, .stride = 2}, {.extent = 8, .dim = 0, .stride = 1}};

@@ -93,6 +93,8 @@ bool contains(const Fragment& a, const Fragment& b);
 Fragment reduced(const Fragment& fragment, int dim, bool keep_dim = false);
 // `num_threads` threads over the elements in row-major order, `vector` adjacent ones each, again and again.
 Fragment flat(std::span<const int64_t> shape, int64_t num_threads, int64_t vector);
+// A matrix whose rows are held by `lanes` neighbouring threads each, so that a row is reduced inside a warp.
+Fragment row_aligned(int64_t rows, int64_t cols, int64_t num_threads, int64_t lanes, int64_t vector);
 // C of mma.sync m16n8k*: warps_m x warps_n warps (the first along m), each ceil(m / warps_m / 16) x
 // ceil(n / warps_n / 8) instructions of adjacent elements. PTX ISA 9.7.15.5.
 Fragment mma_accumulator(int64_t m, int64_t n, int64_t warps_m, int64_t warps_n);

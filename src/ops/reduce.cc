@@ -192,6 +192,16 @@ bool is_reduce(const OpStmt& op) {
   return std::any_of(kOps.begin(), kOps.end(), [&](const ir::OpDef& def) { return op.def == &def; });
 }
 
+ReduceMeaning reduce_meaning(const OpStmt& op, const Kernel& kernel) {
+  const Reduction& reduction = reduction_of(op);
+  const CombineAttrs attrs = attrs_of(op).combine;
+  const DType from = kernel.tile(op.tiles[0].tile).dtype, to = kernel.tile(op.tiles[1].tile).dtype;
+  return {.combine = reduction.combine,
+          .of_abs = reduction.of_abs,
+          .accumulate = attrs.accumulate.value_or(default_accumulate(from, to)),
+          .nan_propagate = attrs.nan_propagate};
+}
+
 Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, const ReduceAttrs& attrs,
                  const Kernel& kernel, const Loc& loc) {
   OpStmt op{.def = &reduce_op(kind), .tiles = {}, .scalars = {}, .attrs = {}};

@@ -34,6 +34,15 @@ const ir::OpDef& reduce_op(ReduceKind kind);
 std::span<const ir::OpDef> reduce_ops();
 bool is_reduce(const ir::OpStmt& op);
 
+// How a verified reduction combines elements, for passes that write it otherwise than its expansion.
+struct ReduceMeaning {
+  Combine combine;
+  bool of_abs = false;
+  DType accumulate = DType::f32;
+  bool nan_propagate = false;
+};
+ReduceMeaning reduce_meaning(const ir::OpStmt& op, const ir::Kernel& kernel);
+
 // Operands as in a copy: a head address of dst takes the extents of src without `dim`; src has to be a tile or a slice.
 ir::Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, const ReduceAttrs& attrs,
                      const ir::Kernel& kernel, const Loc& loc);

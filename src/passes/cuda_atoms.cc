@@ -65,6 +65,11 @@ const ir::OpDef& mma_op() {
   return kOp;
 }
 
+const ir::OpDef& shuffle_xor_op() {
+  static constexpr ir::OpDef kOp = atom("shuffle_xor", 2, 0, writes_first);
+  return kOp;
+}
+
 const ir::OpDef& load_vector_op() {
   static constexpr ir::OpDef kOp = atom("load_vector", 2, 0, writes_first);
   return kOp;
@@ -76,9 +81,9 @@ const ir::OpDef& store_vector_op() {
 }
 
 std::span<const ir::OpDef* const> cuda_atoms() {
-  static const std::array<const ir::OpDef*, 8> kAtoms = {
-      &load_vector_op(),     &store_vector_op(),  &block_sync_op(), &cp_async_op(),
-      &cp_async_commit_op(), &cp_async_wait_op(), &ldmatrix_op(),   &mma_op()};
+  static const std::array<const ir::OpDef*, 9> kAtoms = {&shuffle_xor_op(),   &load_vector_op(), &store_vector_op(),
+                                                         &block_sync_op(),    &cp_async_op(),    &cp_async_commit_op(),
+                                                         &cp_async_wait_op(), &ldmatrix_op(),    &mma_op()};
   return kAtoms;
 }
 

@@ -25,6 +25,10 @@ const ir::OpDef& ldmatrix_op();
 // PTX ISA 9.7.15.5.8, mma.m16n8k16.
 const ir::OpDef& mma_op();
 
+// tiles = {dst: a scalar register, src: a scalar register}: src of the lane whose number differs in the bits of
+// attrs: lanes. All lanes of the warp take part. PTX ISA 9.7.9.6, shfl.sync.bfly.
+const ir::OpDef& shuffle_xor_op();
+
 // tiles = {dst: registers [count] of the computed type, src: global or shared}: `count` adjacent elements, whose
 // address is a multiple of their bytes, 2 to 16, in one load. attrs: count.
 const ir::OpDef& load_vector_op();

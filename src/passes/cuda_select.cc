@@ -3,6 +3,7 @@
 #include "ops/copy.h"
 #include "ops/gemm.h"
 #include "ops/operand.h"
+#include "ops/reduce.h"
 
 #include <algorithm>
 
@@ -42,6 +43,34 @@ bool is_mma(const OpStmt& op, const Kernel& kernel, const CudaTarget& target) {
   }
   const ops::GemmShape shape = ops::gemm_shape(op);
   return shape.m > 0 && shape.m % 16 == 0 && shape.n > 0 && shape.n % 8 == 0 && shape.k > 0 && shape.k % 16 == 0;
+}
+
+bool is_register_reduce(const OpStmt& op, const Kernel& kernel) {
+  if (!ops::is_reduce(op) || kernel.threads % 32 != 0) return false;
+  for (const TileRef& ref : op.tiles) {
+    const Tile& tile = kernel.tile(ref.tile);
+    if (tile.space != ir::Space::fragment) return false;
+    for (size_t d = 0; d < ref.region.size(); ++d) {
+      if (!ref.region[d].begin.is_int(0) || !ir::equal(ref.region[d].extent, tile.shape[d])) return false;
+    }
+  }
+  // The result's dimensions are those of the source in order, with the reduced one left out or of extent 1.
+  const Tile &src = kernel.tile(op.tiles[0].tile), &dst = kernel.tile(op.tiles[1].tile);
+  const auto dim = size_t(ops::ReduceAttrs::from(op.attrs, size_t(src.rank())).dim);
+  std::vector<ir::Expr> dropped = src.shape, kept = src.shape;
+  dropped.erase(dropped.begin() + int64_t(dim));
+  kept[dim] = ir::int_imm(1);
+  return ir::equal(dst.shape, dropped) || ir::equal(dst.shape, kept);
+}
+
+bool reduces_by_lanes(const layout::Fragment& fragment, int dim) {
+  int64_t scale = 1;
+  for (const layout::FragmentMode& m : fragment.thread_modes()) {
+    const bool is_power = (m.extent & (m.extent - 1)) == 0 && (scale & (scale - 1)) == 0;
+    if (m.dim == dim && m.extent > 1 && (!is_power || scale * m.extent > 32)) return false;
+    scale *= m.extent;
+  }
+  return true;
 }
 
 namespace {

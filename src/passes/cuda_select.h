@@ -17,6 +17,11 @@ namespace tilewright::passes {
 // multiples of 16 (of 8 along n), sums in an f32 fragment tile.
 bool is_mma(const ir::OpStmt& op, const ir::Kernel& kernel, const CudaTarget& target);
 
+// A reduction of a whole fragment tile into a whole one, which threads do in their registers and then lane by lane.
+bool is_register_reduce(const ir::OpStmt& op, const ir::Kernel& kernel);
+// The threads that share a line along `dim` are lanes of one warp, a power of two of them: shuffles reduce it.
+bool reduces_by_lanes(const layout::Fragment& fragment, int dim);
+
 struct MmaPlan {
   int64_t warps_m = 1, warps_n = 1;
   int64_t tiles_m = 1, tiles_n = 1;  // instructions of one warp

@@ -21,7 +21,8 @@ class Expansion : public ir::Rewriter {
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* op = ir::get_if<OpStmt>(stmt);
     if (op == nullptr) return Rewriter::rewrite(stmt, out);
-    if (is_mma(*op, context_.kernel, target_) || is_load(*op)) return out.push_back(stmt);
+    const Kernel& kernel = context_.kernel;
+    if (is_mma(*op, kernel, target_) || is_register_reduce(*op, kernel) || is_load(*op)) return out.push_back(stmt);
     for (Stmt& part : op->def->expand(*op, context_, stmt->loc)) out.push_back(std::move(part));
   }
 

@@ -4,6 +4,7 @@
 // that covers it on to the others; what nothing reaches is dealt out evenly. A tile that its uses cannot share moves to
 // shared memory, and everything starts again without it: the set of those only grows.
 #include "ops/gemm.h"
+#include "ops/reduce.h"
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
 #include "passes/register_tiles.h"
@@ -81,6 +82,8 @@ class Inference {
   std::optional<Conflict> fix_accumulators();
   std::optional<Conflict> propagate();
   std::optional<Conflict> propagate(const FragmentUses& loop, bool& changed);
+  std::optional<Conflict> propagate(const OpStmt& op, bool& changed);
+  bool is_reduced_by_rows(TileId id) const;
   bool fix_one_freely();
   std::optional<Conflict> check_loops() const;
 
@@ -100,7 +103,8 @@ std::optional<Conflict> Inference::check_uses() const {
   for (const OpStmt* op : uses_.ops) {
     for (size_t i = 0; i < op->tiles.size(); ++i) {
       const TileId id = op->tiles[i].tile;
-      if (is_fragment(id) && !(is_mma(*op, kernel_, target_) && i == 2)) {
+      const bool in_registers = (is_mma(*op, kernel_, target_) && i == 2) || is_register_reduce(*op, kernel_);
+      if (is_fragment(id) && !in_registers) {
         return Conflict{id, fmt::format("{} reads it from memory", op->def->name)};
       }
     }
@@ -141,9 +145,31 @@ std::optional<Conflict> Inference::propagate(const FragmentUses& loop, bool& cha
   return std::nullopt;
 }
 
+// The result of a reduction is where its source is, in all threads that share a line.
+std::optional<Conflict> Inference::propagate(const OpStmt& op, bool& changed) {
+  const ir::Tile& src = kernel_.tile(op.tiles[0].tile);
+  ir::Tile& dst = kernel_.tiles[size_t(op.tiles[1].tile)];
+  if (!src.fragment) return std::nullopt;
+  const int dim = int(ops::ReduceAttrs::from(op.attrs, size_t(src.rank())).dim);
+  if (!reduces_by_lanes(*src.fragment, dim)) {
+    return Conflict{op.tiles[0].tile, fmt::format("{} would need threads of several warps", op.def->name)};
+  }
+  Fragment wanted = layout::reduced(*src.fragment, dim, dst.rank() == src.rank());
+  if (dst.fragment && *dst.fragment != wanted) {
+    return Conflict{op.tiles[1].tile, "two of its uses want it in different threads"};
+  }
+  changed |= !dst.fragment;
+  dst.fragment = std::move(wanted);
+  return std::nullopt;
+}
+
 std::optional<Conflict> Inference::propagate() {
   for (bool changed = true; changed;) {
     changed = false;
+    for (const OpStmt* op : uses_.ops) {
+      if (!is_register_reduce(*op, kernel_)) continue;
+      if (auto conflict = propagate(*op, changed)) return conflict;
+    }
     for (const FragmentUses& loop : uses_.loops) {
       if (auto conflict = propagate(loop, changed)) return conflict;
     }
@@ -166,7 +192,20 @@ bool Inference::fix_one_freely() {
   int64_t vector = shape.empty() ? 1 : 16 / bytes_of(tile.dtype);
   while (vector > 1 && (shape.back() % vector != 0 || tile.num_elems() < vector * kernel_.threads)) vector /= 2;
   tile.fragment = layout::flat(shape, kernel_.threads, vector);
+  if (is_reduced_by_rows(best)) {
+    // As many lanes as a row has vectors, so that shuffles of one warp reduce it.
+    int64_t lanes = 32;
+    while (lanes > 1 && (kernel_.threads % lanes != 0 || lanes / 2 * vector >= shape[1])) lanes /= 2;
+    tile.fragment = layout::row_aligned(shape[0], shape[1], kernel_.threads, lanes, vector);
+  }
   return true;
+}
+
+bool Inference::is_reduced_by_rows(TileId id) const {
+  return std::any_of(uses_.ops.begin(), uses_.ops.end(), [&](const OpStmt* op) {
+    return is_register_reduce(*op, kernel_) && op->tiles[0].tile == id && kernel_.tile(id).rank() == 2 &&
+           ops::ReduceAttrs::from(op->attrs, 2).dim == 1;
+  });
 }
 
 // A loop that no tile covers is dealt out evenly, which its tiles do not follow.

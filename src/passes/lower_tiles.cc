@@ -3,6 +3,7 @@
 #include "ops/copy.h"
 #include "ops/gemm.h"
 #include "ops/operand.h"
+#include "ops/reduce.h"
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
@@ -131,8 +132,12 @@ class TileLowering : public FactRewriter {
   void rewrite_op(const OpStmt& op, const Loc& loc, Block& out);
   void rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, Block& out);
   void lower_mma(const OpStmt& op, const Loc& loc, Block& out);
+  void lower_reduce(const OpStmt& op, const Loc& loc, Block& out);
+  void reduce_lanes(const Fragment& fragment, int dim, std::string_view origin, ops::Accumulator& acc, const Loc& loc,
+                    Block& out);
   void lower_async_copy(const OpStmt& op, const Loc& loc, Block& out);
   RegisterNest open_registers(const Fragment& fragment, Block& lets, const Loc& loc);
+  Block inside_only(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) const;
   // The loops of a nest around `body`, which runs only where the coordinates lie inside the tile.
   Block close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc);
   const Expr& thread() const { return context_.kernel.thread_var; }
@@ -160,7 +165,8 @@ RegisterNest TileLowering::open_registers(const Fragment& fragment, Block& lets,
   return nest;
 }
 
-Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) {
+// `body` where the thread holds an element of the tile.
+Block TileLowering::inside_only(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) const {
   Expr inside;
   for (size_t d = 0; d < fragment.shape().size(); ++d) {
     int64_t last = 0;
@@ -176,7 +182,12 @@ Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest
     const Expr ok = ir::lt(thread(), ir::int_imm(fragment.num_threads()));
     inside = inside ? ir::logical_and(inside, ok) : ok;
   }
-  if (inside) body = {ir::make_stmt(ir::IfStmt{.condition = inside, .then = std::move(body), .otherwise = {}}, loc)};
+  if (!inside) return body;
+  return {ir::make_stmt(ir::IfStmt{.condition = inside, .then = std::move(body), .otherwise = {}}, loc)};
+}
+
+Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) {
+  body = inside_only(fragment, nest, std::move(body), loc);
   if (nest.digits.empty()) return body;
   ir::ForStmt loop{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {{"registers", true}}, .body = std::move(body)};
   for (size_t m = nest.digits.size(); m-- > 0;) {
@@ -203,6 +214,7 @@ void TileLowering::rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, B
 
 void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
   if (is_mma(op, before_, target_)) return lower_mma(op, loc, out);
+  if (is_register_reduce(op, before_)) return lower_reduce(op, loc, out);
   if (op.def == &ops::copy_op() && is_async_copy(op, program_, before_, facts_, target_)) {
     return lower_async_copy(op, loc, out);
   }
@@ -322,6 +334,62 @@ void TileLowering::lower_mma(const OpStmt& op, const Loc& loc, Block& out) {
   }));
   body.push_back(unrolled(ks, plan.steps_k, std::move(step), loc));
   out.push_back(lanes(std::move(body), loc));
+}
+
+// Each result: what the thread's own registers hold of the line, then the lanes that share it.
+void TileLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
+  const TileRef &src = op.tiles[0], &dst = op.tiles[1];
+  const Tile &held = before_.tile(src.tile), &target = before_.tile(dst.tile);
+  const Fragment& from = *held.fragment;
+  const ops::ReduceAttrs attrs = ops::ReduceAttrs::from(op.attrs, size_t(from.rank()));
+  const ops::ReduceMeaning meaning = ops::reduce_meaning(op, before_);
+  ops::Accumulator acc(meaning.combine, meaning.accumulate, meaning.nan_propagate, context_, op.def->name, loc);
+
+  Block body;
+  const RegisterNest nest = open_registers(from, body, loc);
+  std::vector<Expr> kept, registers;
+  std::vector<size_t> along, results;  // register modes, the slowest first
+  for (size_t m = from.reg_modes().size(); m-- > 0;) {
+    registers.push_back(nest.digits[m]);
+    const bool is_along = from.reg_modes()[m].dim == int(attrs.dim);
+    (is_along ? along : results).push_back(m);
+    if (!is_along) kept.push_back(nest.digits[m]);
+  }
+  const auto over = [&](const std::vector<size_t>& modes, Block inner) {
+    for (size_t i = modes.size(); i-- > 0;) {
+      inner = {unrolled(nest.digits[modes[i]], from.reg_modes()[modes[i]].extent, std::move(inner), loc)};
+    }
+    return inner;
+  };
+  Expr element = ir::cast(ir::load(src.tile, held.name, held.dtype, registers, loc), acc.dtype(), loc);
+  if (meaning.of_abs) element = ir::call(ir::MathFn::abs, element, loc);
+  Block take, result = {acc.reset()};
+  acc.take(element, take);
+  for (const Stmt& stmt : over(along, inside_only(from, nest, std::move(take), loc))) result.push_back(stmt);
+  reduce_lanes(from, int(attrs.dim), op.def->name, acc, loc, result);
+  const Expr old = ir::cast(ir::load(dst.tile, target.name, target.dtype, kept, loc), acc.dtype(), loc);
+  const Expr value = attrs.clear ? acc.value() : acc.combined_with(old, result);
+  result.push_back(ir::make_stmt(
+      ir::StoreStmt{.tile = dst.tile, .indices = kept, .value = ir::cast(value, target.dtype, loc)}, loc));
+  for (const Stmt& stmt : over(results, std::move(result))) body.push_back(stmt);
+  out.push_back(lanes(std::move(body), loc));
+}
+
+// Combines what the lanes of a line have; afterwards each of them has the result.
+void TileLowering::reduce_lanes(const Fragment& fragment, int dim, std::string_view origin, ops::Accumulator& acc,
+                                const Loc& loc, Block& out) {
+  const TileId other = context_.fresh_scalar_tile("other", acc.dtype(), origin, loc);
+  const auto scalar = [](TileId id) { return TileRef{.tile = id, .region = {}, .slot = {}}; };
+  int64_t scale = 1;
+  for (const layout::FragmentMode& m : fragment.thread_modes()) {
+    for (int64_t step = 1; m.dim == dim && step < m.extent; step *= 2) {
+      OpStmt shuffle{.def = &shuffle_xor_op(), .tiles = {scalar(other), scalar(acc.value().tile_id())}};
+      shuffle.attrs = {{"lanes", scale * step}};
+      out.push_back(ir::make_stmt(std::move(shuffle), loc));
+      acc.take(ops::load_scalar(context_.kernel, other, loc), out);
+    }
+    scale *= m.extent;
+  }
 }
 
 // Pieces of 16 bytes, dealt out so that neighbours in a row go to neighbouring threads.

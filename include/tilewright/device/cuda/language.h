@@ -243,6 +243,24 @@ TW_ATOM F sigmoid(F x) {
   return (x < F(0) ? e : F(1)) / (F(1) + e);
 }
 
+// The value of the lane whose number differs in the bits of `lanes`, of any type. (PTX: shfl.sync)
+template <class T>
+TW_ATOM T shuffle_lanes(T x, int lanes) {
+  if constexpr (sizeof(T) == 8) {
+    union {
+      T value;
+      u32 words[2];
+    } v{x};
+    v.words[0] = __shfl_xor_sync(kFullMask, v.words[0], lanes);
+    v.words[1] = __shfl_xor_sync(kFullMask, v.words[1], lanes);
+    return v.value;
+  } else if constexpr (sizeof(T) == 4) {
+    return __shfl_xor_sync(kFullMask, x, lanes);
+  } else {
+    return T(__shfl_xor_sync(kFullMask, int(x), lanes));
+  }
+}
+
 // ---- failed checks ----
 // The first failed check of a launch; the host turns `site` into an error at the author's line.
 struct Failure {
