@@ -4,6 +4,7 @@
 #include "codegen/embedded.h"
 #include "ir/rewrite.h"
 #include "passes/cpu_atoms.h"
+#include "passes/cpu_storage.h"
 #include "support/error.h"
 
 #include <algorithm>
@@ -21,25 +22,128 @@ using ir::TileId;
 
 namespace {
 
-// Every tile that a block stores to.
+// The row that declares the storage of `id`: no view, and not the unchecked form of another row.
+TileId declaring_row(const Kernel& kernel, TileId id) {
+  const TileId root = kernel.storage_of(id);
+  if (!kernel.tile(root).unchecked) return root;
+  const auto it = std::find_if(kernel.tiles.begin(), kernel.tiles.end(),
+                               [&](const Tile& t) { return !t.unchecked && t.name == kernel.tile(root).name; });
+  return TileId(it - kernel.tiles.begin());
+}
+
+// The storage of every tile that a block stores to.
 class StoredTiles : public ir::Visitor {
  public:
+  explicit StoredTiles(const Kernel& kernel) : kernel_(kernel) {}
   using Visitor::visit;
   void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) tiles.insert(store->tile);
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) tiles.insert(declaring_row(kernel_, store->tile));
     visit_parts(stmt);
   }
   std::set<TileId> tiles;
+
+ private:
+  const Kernel& kernel_;
 };
 
+// The storage of every tile that is used outside of parallel loops.
+class SerialUses : public ir::Visitor {
+ public:
+  explicit SerialUses(const Kernel& kernel) : kernel_(kernel) {}
+  using Visitor::visit;
+  void visit(const Expr& e) override {
+    if (!e) return;
+    if (e.is(ir::ExprKind::load)) add(e.tile_id());
+    visit_args(e);
+  }
+  void visit(const ir::TileRef& ref) override {
+    add(ref.tile);
+    Visitor::visit(ref);
+  }
+  void visit(const Stmt& stmt) override {
+    const auto* loop = ir::get_if<ir::ForStmt>(stmt);
+    if (loop && loop->kind == ir::LoopKind::parallel) return;
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) add(store->tile);
+    visit_parts(stmt);
+  }
+  std::set<TileId> tiles;
+
+ private:
+  void add(TileId id) { tiles.insert(declaring_row(kernel_, id)); }
+  const Kernel& kernel_;
+};
+
+// Statements whose iterations touch common elements by right, or leave the loop.
+class HasAtomic : public ir::Visitor {
+ public:
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    found = found || ir::get_if<ir::AtomicStmt>(stmt) || (op && op->def->reports);
+    visit_parts(stmt);
+  }
+  bool found = false;
+};
+
+class Asserts : public ir::Visitor {
+ public:
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    found = found || (op && op->def->reports && ir::text_attr(op->attrs, "kind") == "assert");
+    visit_parts(stmt);
+  }
+  bool found = false;
+};
+
+bool asserts(const Block& body) {
+  Asserts asserts;
+  asserts.visit(body);
+  return asserts.found;
+}
+
+// Whether blocks may access one element of a tensor atomically.
+bool shares_elements(const ir::Program& program) {
+  class Finder : public ir::Visitor {
+   public:
+    using Visitor::visit;
+    void visit(const Stmt& stmt) override {
+      const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt);
+      found = found || (atomic && !kernel->tile(atomic->tile).on_chip());
+      visit_parts(stmt);
+    }
+    const Kernel* kernel = nullptr;
+    bool found = false;
+  } finder;
+  for (const Kernel& kernel : program.kernels) {
+    finder.kernel = &kernel;
+    finder.visit(kernel.body);
+  }
+  return finder.found;
+}
+
+// Two rows of one storage by different element types.
+bool reinterprets(const ir::Program& program) {
+  const auto differs = [](const auto& rows) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+      return row.view_of >= 0 && row.dtype != rows[size_t(row.view_of)].dtype;
+    });
+  };
+  return differs(program.tensors) || std::any_of(program.kernels.begin(), program.kernels.end(),
+                                                 [&](const Kernel& k) { return differs(k.tiles); });
+}
+
 // Bytes of an on-chip tile in scratch, padding included.
-int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_of(cpu_storage(tile.dtype)); }
+int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_of(passes::storage_of(tile)); }
+
+// An initialiser; the 16-bit floats are structs.
+std::string zero_of(const std::string& type) { return type.ends_with("F16") ? "{}" : " = 0"; }
 
 // Writes the body of one kernel.
 class CpuKernelWriter {
  public:
-  CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, std::vector<CheckSite>& sites)
-      : kernel_(kernel), names_(program, kernel), exprs_(names_, sites), out_(out) {}
+  CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, CpuModule& module)
+      : kernel_(kernel), names_(program, kernel), exprs_(names_, module.sites), out_(out), reports_(module.reports) {}
 
   CpuEntry write();
 
@@ -55,13 +159,19 @@ class CpuKernelWriter {
   void write_gemm(const OpStmt& op, const Loc& loc);
   void write_reduce(const OpStmt& op, const Loc& loc);
   void write_private_tiles(const Block& body, const Loc& loc);
-  bool is_private(TileId id) const { return private_.contains(id); }
+  void write_report(const OpStmt& op, const Loc& loc);
+  void write_views(TileId root, const Loc& loc);
+  bool is_private(TileId id) const { return private_.contains(declaring_row(kernel_, id)); }
+  // Used in parallel loops alone; otherwise the declaration in a loop hides one around it.
+  bool is_only_private(TileId id) const { return is_private(id) && !used_serially_.contains(id); }
   void find_private_tiles();
 
   const Kernel& kernel_;
   CpuNames names_;
   CpuExprWriter exprs_;
   TextWriter& out_;
+  std::vector<CpuReport>& reports_;
+  std::set<TileId> used_serially_;
   std::set<TileId> private_;  // local tiles that a parallel loop writes: declared in its body
 };
 
@@ -72,7 +182,7 @@ class PrivateTiles : public ir::Visitor {
   void visit(const Stmt& stmt) override {
     const auto* loop = ir::get_if<ir::ForStmt>(stmt);
     if (loop == nullptr || loop->kind != ir::LoopKind::parallel) return visit_parts(stmt);
-    StoredTiles stored;
+    StoredTiles stored(kernel_);
     stored.visit(loop->body);
     for (TileId id : stored.tiles) {
       if (kernel_.tile(id).space == ir::Space::local) tiles.insert(id);
@@ -88,6 +198,9 @@ void CpuKernelWriter::find_private_tiles() {
   PrivateTiles finder(kernel_);
   finder.visit(kernel_.body);
   private_ = std::move(finder.tiles);
+  SerialUses uses(kernel_);
+  uses.visit(kernel_.body);
+  used_serially_ = std::move(uses.tiles);
 }
 
 void CpuKernelWriter::write_arguments() {
@@ -114,29 +227,48 @@ int64_t CpuKernelWriter::write_scratch() {
   int64_t bytes = 0;
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
     const Tile& tile = kernel_.tiles[i];
-    if (!tile.on_chip() || tile.unchecked || is_private(TileId(i))) continue;
+    if (!tile.on_chip() || tile.unchecked || tile.view_of >= 0 || is_only_private(TileId(i))) continue;
     const std::string type = names_.memory_type(TileId(i)), name = names_.tile(TileId(i));
     if (tile.rank() == 0) {
-      out_.line(fmt::format("{} {} = 0;", type, name), tile.loc);
+      out_.line(fmt::format("{} {}{};", type, name, zero_of(type)), tile.loc);
+      write_views(TileId(i), tile.loc);
       continue;
     }
     out_.line(fmt::format("{}* const {} = reinterpret_cast<{}*>(scratch + {});  // {}", type, name, type, bytes,
                           ir::describe(tile)),
               tile.loc);
     bytes += (storage_bytes(tile) + 63) / 64 * 64;
+    write_views(TileId(i), tile.loc);
   }
   return bytes;
 }
 
+// The other names of a tile's storage.
+void CpuKernelWriter::write_views(TileId root, const Loc& loc) {
+  for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
+    const Tile& tile = kernel_.tiles[i];
+    if (tile.view_of != root || tile.unchecked) continue;
+    const std::string type = names_.memory_type(TileId(i)), name = names_.tile(TileId(i));
+    const std::string address = (kernel_.tile(root).rank() == 0 ? "&" : "") + names_.tile(root);
+    if (tile.rank() == 0)
+      out_.line(fmt::format("{}& {} = *reinterpret_cast<{}*>({});", type, name, type, address), loc);
+    else
+      out_.line(fmt::format("{}* const {} = reinterpret_cast<{}*>({});", type, name, type, address), loc);
+  }
+}
+
 void CpuKernelWriter::write_private_tiles(const Block& body, const Loc& loc) {
-  StoredTiles stored;
+  StoredTiles stored(kernel_);
   stored.visit(body);
   for (TileId id : stored.tiles) {
     const Tile& tile = kernel_.tile(id);
     if (!is_private(id)) continue;
     const std::string size = tile.rank() == 0 ? "" : fmt::format("[{}]", std::max<int64_t>(tile.layout->cosize(), 1));
-    out_.line(fmt::format("{} {}{}{};", names_.memory_type(id), names_.tile(id), size, size.empty() ? " = 0" : ""),
-              loc);
+    const std::string type = names_.memory_type(id);
+    // Views may need more than the alignment of the element.
+    const char* align = tile.packed ? "alignas(8) " : "";
+    out_.line(fmt::format("{}{} {}{}{};", align, type, names_.tile(id), size, size.empty() ? zero_of(type) : ""), loc);
+    write_views(id, loc);
   }
 }
 
@@ -163,6 +295,8 @@ CpuEntry CpuKernelWriter::write() {
   write_arguments();
   entry.scratch_bytes = write_scratch();
   out_.open("for (long long block = first; block < last; ++block) {", kernel_.loc);
+  // Blocks that have not begun are not needed after a failed assertion.
+  if (asserts(kernel_.body)) out_.line("if (tw::stopped(failure)) return;", kernel_.loc);
   write_block_indices();
   write(kernel_.body);
   out_.close();
@@ -176,11 +310,13 @@ void CpuKernelWriter::write(const Block& block) {
 
 void CpuKernelWriter::write(const ir::ForStmt& loop, const Loc& loc) {
   const bool parallel = loop.kind == ir::LoopKind::parallel;
+  HasAtomic has_atomic;  // such iterations depend on each other
+  if (parallel) has_atomic.visit(loop.body);
   for (size_t d = 0; d < loop.dims.size(); ++d) {
     const ir::LoopDim& dim = loop.dims[d];
     const std::string v = names_.var(dim.var);
     const bool innermost = d + 1 == loop.dims.size();
-    if (parallel && innermost) out_.line("TW_VECTORIZE", loc);
+    if (parallel && innermost && !has_atomic.found) out_.line("TW_VECTORIZE", loc);
     const std::string begin = exprs_.text(dim.begin);
     const char* compare = dim.step > 0 ? "<" : ">";
     const std::string advance = dim.step == 1 ? "++" + v : fmt::format("{} += {}", v, dim.step);
@@ -205,6 +341,7 @@ void CpuKernelWriter::write(const Stmt& stmt) {
   if (const auto* op = ir::get_if<OpStmt>(stmt)) return write(*op, loc);
   if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) return write(*loop, loc);
   if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) return out_.line(exprs_.store(*store, loc), loc);
+  if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) return out_.line(exprs_.atomic(*atomic, loc), loc);
   if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
     return out_.line(
         fmt::format("const {} {} = {};", value_type(let->var.dtype()), names_.var(let->var), exprs_.text(let->value)),
@@ -233,7 +370,23 @@ void CpuKernelWriter::write(const OpStmt& op, const Loc& loc) {
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);
   if (op.def == &passes::cpu_reduce_row()) return write_reduce(op, loc);
+  if (op.def->reports) return write_report(op, loc);
   throw internal_error(loc, "op {} reached the CPU emitter", op.def->name);
+}
+
+void CpuKernelWriter::write_report(const OpStmt& op, const Loc& loc) {
+  const CpuReport& report = reports_.emplace_back(CpuReport::of(op, kernel_, loc));
+  std::string cells;
+  for (size_t i = 1; i < op.scalars.size(); ++i) {
+    const Expr& e = op.scalars[i];
+    cells += fmt::format("{}tw::cell({}({}))", i > 1 ? ", " : "", value_type(e.dtype()), exprs_.text(e));
+  }
+  const std::string condition = exprs_.text(op.scalars[0]);
+  out_.open(fmt::format("if ({}({})) {{", report.is_assert ? "!" : "", condition), loc);
+  out_.line(fmt::format("const tw::i64 cells[] = {{{}}};", cells), loc);
+  out_.line(fmt::format("failure->report(failure->host, {}, cells);", reports_.size() - 1), loc);
+  if (report.is_assert) out_.line("return;", loc);
+  out_.close();
 }
 
 void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
@@ -285,15 +438,17 @@ CpuModule emit_cpu(const ir::Program& lowered, const CpuTarget& target) {
   CpuModule module;
   TextWriter out;
   out.line(fmt::format("// {}, generated by Tilewright for {}.", lowered.name, target.name()));
-  for (const char* header : {"math.h", "reduce.h", "gemm.h"}) {
+  for (const char* header : {"math.h", "reduce.h", "gemm.h", "atomic.h"}) {
+    if (header == std::string_view("atomic.h") && !shares_elements(lowered)) continue;
     out.line(fmt::format("#include <tilewright/device/cpu/{}>", header));
   }
   out.line();
   out.line("namespace tw = tilewright::device::cpu;");
   for (const Kernel& kernel : lowered.kernels) {
     out.line();
-    module.entries.push_back(CpuKernelWriter(lowered, kernel, out, module.sites).write());
+    module.entries.push_back(CpuKernelWriter(lowered, kernel, out, module).write());
   }
+  module.reinterprets = reinterprets(lowered);
   module.source = out.text();
   module.annotated = out.annotated();
   module.source_map = out.source_map();

@@ -1,5 +1,6 @@
 #include "codegen/cpu_expr.h"
 
+#include "passes/cpu_storage.h"
 #include "support/error.h"
 
 #include <array>
@@ -18,7 +19,7 @@ namespace {
 // Names that the generated text uses itself.
 bool is_reserved(const std::string& name) {
   static const std::set<std::string, std::less<>> kReserved = {"tensors", "scalars", "first", "last",
-                                                               "scratch", "failure", "block", "tw"};
+                                                               "scratch", "failure", "block", "cells", "tw"};
   return kReserved.contains(name);
 }
 
@@ -79,6 +80,9 @@ std::string int_literal(int64_t value, DType dtype) {
   }
 }
 
+// Elements have their own width, as in global memory.
+bool as_in_memory(const Tile& tile) { return !tile.on_chip() || tile.packed; }
+
 bool is_narrow_int(DType t) { return is_integer(t) && bytes_of(t) < 4; }
 
 }  // namespace
@@ -103,7 +107,7 @@ std::string CpuNames::tile(TileId id) const {
 
 std::string CpuNames::memory_type(TileId id) const {
   const Tile& t = kernel_.tile(id);
-  if (t.on_chip()) return value_type(cpu_storage(t.dtype));
+  if (t.on_chip() && !t.packed) return value_type(passes::storage_of(t));
   switch (t.dtype) {
     case DType::f16: return "tw::F16";
     case DType::bf16: return "tw::BF16";
@@ -212,7 +216,7 @@ std::string CpuExprWriter::load(const Expr& e) {
   const TileId id = e.tile_id();
   const Tile& tile = names_.kernel().tile(id);
   std::string value = element(id, e.args());
-  if (!tile.on_chip()) {
+  if (as_in_memory(tile)) {
     if (tile.dtype == DType::f16 || tile.dtype == DType::bf16) value = "tw::to_f32(" + value + ")";
     if (is_boolean(tile.dtype)) value = "(" + value + " != 0)";
   }
@@ -227,7 +231,7 @@ std::string CpuExprWriter::load(const Expr& e) {
 std::string CpuExprWriter::store(const ir::StoreStmt& store, const Loc& loc) {
   const Tile& tile = names_.kernel().tile(store.tile);
   std::string value;
-  if (!tile.on_chip() && (tile.dtype == DType::f16 || tile.dtype == DType::bf16)) {
+  if (as_in_memory(tile) && (tile.dtype == DType::f16 || tile.dtype == DType::bf16)) {
     // Storing rounds, so a cast from f32 need not round before.
     const bool narrowing = store.value.is(ExprKind::cast) && store.value.arg(0).dtype() == DType::f32;
     value = fmt::format("tw::from_f32<{}>({})", names_.memory_type(store.tile),
@@ -241,6 +245,30 @@ std::string CpuExprWriter::store(const ir::StoreStmt& store, const Loc& loc) {
   if (!tile.on_chip()) return fmt::format("if ({}) {}", condition, assignment);
   return fmt::format("if ({}) {} else tw::fail({});", condition, assignment,
                      fail_arguments(tile, store.indices, true, loc));
+}
+
+std::string CpuExprWriter::atomic(const ir::AtomicStmt& atomic, const Loc& loc) {
+  const Tile& tile = names_.kernel().tile(atomic.tile);
+  const Expr old = ir::load(atomic.tile, tile.name, tile.dtype, atomic.indices, loc);
+  const std::string bind =
+      atomic.prev ? fmt::format("const {} {} = ", value_type(tile.dtype), names_.var(atomic.prev)) : std::string();
+  if (tile.on_chip()) {  // one thread runs the block
+    const std::optional<ExprKind> kind = ir::expr_kind(atomic.kind);
+    std::string out = atomic.prev ? fmt::format("{}{};", bind, text(old)) : std::string();
+    if (atomic.kind == ir::AtomicKind::load) return out;
+    const Expr& x = atomic.prev ? atomic.prev : old;
+    const ir::StoreStmt update{.tile = atomic.tile,
+                               .indices = atomic.indices,
+                               .value = kind ? ir::binary(*kind, x, atomic.value, loc) : atomic.value};
+    return out + (out.empty() ? "" : " ") + store(update, loc);
+  }
+  const std::string value = atomic.value ? ", " + text(atomic.value) : "";
+  const std::string call = fmt::format("tw::atomic_{}<tw::k_{}>({}{})", to_string(atomic.kind), to_string(atomic.order),
+                                       "&" + element(atomic.tile, atomic.indices), value);
+  if (tile.unchecked || tile.rank() == 0) return bind + call + ";";
+  const std::string condition = in_bounds(tile, atomic.indices);
+  if (!atomic.prev) return fmt::format("if ({}) {};", condition, call);
+  return fmt::format("{}{} ? {} : {};", bind, condition, call, text(ir::imm(tile.safe_value, tile.dtype)));
 }
 
 std::string CpuExprWriter::text(const Expr& e, int parent) {

@@ -42,6 +42,8 @@ class CpuExprWriter {
   std::string address(const ir::TileRef& ref);
   // The statement that stores `value` to the element.
   std::string store(const ir::StoreStmt& store, const Loc& loc);
+  // The statement of an atomic, which may define a variable.
+  std::string atomic(const ir::AtomicStmt& atomic, const Loc& loc);
 
  private:
   std::string text(const ir::Expr& e, int parent);

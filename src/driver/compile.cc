@@ -62,6 +62,7 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
   impl->num_threads = options.num_threads > 0 ? options.num_threads : session.num_threads();
   const ir::Program lowered = passes::cpu_pipeline(impl->program, target, impl->remarks);
   impl->module = codegen::emit_cpu(lowered, target);
+  impl->on_print = options.on_print;
   impl->lowered_tiles = describe_tiles(lowered);
 
   const codegen::StandaloneSource standalone =
@@ -72,6 +73,8 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
   HostSource source{
       .text = standalone.text, .flags = compile_flags(features, compiler.kind()), .source_map = &standalone.source_map};
   source.flags.push_back("-fwrapv");  // integers wrap, as the language says
+  // Memory that two element types name.
+  if (impl->module.reinterprets) source.flags.push_back("-fno-strict-aliasing");
   if (options.optimize != 3) source.flags.push_back(fmt::format("-O{}", options.optimize));
   impl->loaded = compile_and_load(source, compiler, session.cache(), {.keep_dir = session.options().keep_dir});
   for (const codegen::CpuEntry& entry : impl->module.entries) {
@@ -83,9 +86,11 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
   return CompiledKernel(std::move(impl));
 }
 
-void interpret(const Program& program, std::vector<Argument> arguments) {
+void interpret(const Program& program, std::vector<Argument> arguments, const PrintHook& on_print) {
   ir::verify(program.ir());
-  interpret(program.ir(), std::span<const Argument>(arguments));
+  InterpOptions options;
+  options.on_print = on_print;
+  interpret(program.ir(), std::span<const Argument>(arguments), options);
 }
 
 }  // namespace tilewright

@@ -1,12 +1,14 @@
 #include "driver/compiled_kernel.h"
 
 #include "driver/session.h"
+#include "runtime/print_text.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
 
 #include <unistd.h>
 
 #include <bit>
+#include <exception>
 #include <filesystem>
 #include <fstream>
 #include <new>
@@ -51,12 +53,46 @@ char* thread_scratch(int64_t bytes) {
       .hint("guard the access with T::if_ or T::if_then_else, or make the tile larger");
 }
 
+// The host side of the prints and assertions of one kernel run.
+class Reports {
+ public:
+  Reports(const CompiledKernel::Impl& kernel, CpuFailure& failure) : kernel_(kernel), failure_(failure) {
+    failure.report = [](void* host, long long number, const long long* cells) {
+      static_cast<Reports*>(host)->take(size_t(number), cells);
+    };
+    failure.host = this;
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  // Generated code has no exceptions, so that one of the hook waits for the end of the launch.
+  void take(size_t number, const long long* cells) noexcept {
+    const codegen::CpuReport& report = kernel_.module.reports[number];
+    std::vector<int64_t> values(cells, cells + report.num_cells());
+    const std::lock_guard lock(kernel_.print_mutex);
+    try {
+      if (report.is_assert) throw report.error(values);
+      print_text(kernel_.on_print, report.text(values));
+    } catch (...) {
+      if (!error_) error_ = std::current_exception();
+      __atomic_store_n(&failure_.site, -1LL, __ATOMIC_RELAXED);
+    }
+  }
+
+  const CompiledKernel::Impl& kernel_;
+  CpuFailure& failure_;
+  std::exception_ptr error_;
+};
+
 void run_kernel(const Launch::Impl& launch, size_t index) {
   const CompiledKernel::Impl& kernel = *launch.kernel;
   const int64_t blocks = launch.num_blocks[index];
   const int64_t scratch_bytes = kernel.module.entries[index].scratch_bytes;
   CpuEntryFunction* entry = kernel.entries[index];
   CpuFailure failure;
+  const Reports reports(kernel, failure);
   const auto run = [&](int64_t first, int64_t last) {
     entry(launch.tensors.data(), launch.scalars.data(), first, last, thread_scratch(scratch_bytes), &failure);
   };
@@ -70,7 +106,8 @@ void run_kernel(const Launch::Impl& launch, size_t index) {
       run(task * group, std::min(blocks, (task + 1) * group));
     });
   }
-  if (failure.site != 0) throw_failure(kernel.module.sites[size_t(failure.site - 1)], failure);
+  reports.rethrow();
+  if (failure.site > 0) throw_failure(kernel.module.sites[size_t(failure.site - 1)], failure);
 }
 
 // A scalar as generated code takes it: the integer, or the bits of the double.

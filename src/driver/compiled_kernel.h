@@ -18,6 +18,8 @@ namespace tilewright {
 struct CpuFailure {
   long long site = 0;
   long long at[7] = {};
+  void (*report)(void* host, long long number, const long long* cells) = nullptr;
+  void* host = nullptr;
 };
 
 // codegen/cpu.h describes the arguments.
@@ -32,6 +34,8 @@ struct CompiledKernel::Impl {
   std::shared_ptr<LoadedModule> loaded;
   std::vector<CpuEntryFunction*> entries;
   std::vector<Remark> remarks;
+  PrintHook on_print;  // empty: standard output
+  mutable std::mutex print_mutex;
   std::string lowered_tiles;
   mutable std::mutex mutex;
   mutable std::string source_path;

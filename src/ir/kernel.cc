@@ -9,7 +9,8 @@ namespace {
 bool equal_tiles(const Tile& a, const Tile& b) {
   return a.name == b.name && a.space == b.space && a.dtype == b.dtype && equal(a.shape, b.shape) &&
          a.tensor == b.tensor && same_double(a.safe_value, b.safe_value) && a.layout == b.layout &&
-         a.stages == b.stages && a.unchecked == b.unchecked && a.origin == b.origin;
+         a.stages == b.stages && a.view_of == b.view_of && a.packed == b.packed && a.unchecked == b.unchecked &&
+         a.origin == b.origin;
 }
 
 bool equal_kernels(const Kernel& a, const Kernel& b) {
@@ -19,7 +20,7 @@ bool equal_kernels(const Kernel& a, const Kernel& b) {
 }
 
 bool equal_tensors(const Tensor& a, const Tensor& b) {
-  return a.name == b.name && a.dtype == b.dtype && a.kind == b.kind && equal(a.shape, b.shape) &&
+  return a.name == b.name && a.dtype == b.dtype && a.kind == b.kind && a.view_of == b.view_of && equal(a.shape, b.shape) &&
          equal(a.strides, b.strides);
 }
 

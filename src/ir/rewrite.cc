@@ -66,6 +66,11 @@ struct Rebuild {
   StoreStmt operator()(const StoreStmt& store) const {
     return {.tile = store.tile, .indices = all(store.indices), .value = r.rewrite(store.value)};
   }
+  AtomicStmt operator()(AtomicStmt atomic) const {
+    atomic.indices = all(atomic.indices);
+    if (atomic.value) atomic.value = r.rewrite(atomic.value);
+    return atomic;
+  }
   ForStmt operator()(ForStmt loop) const {
     for (LoopDim& dim : loop.dims) {
       dim.begin = r.rewrite(dim.begin);
@@ -102,6 +107,9 @@ struct Unchanged {
   }
   bool operator()(const LetStmt& a, const LetStmt& b) const { return same(a.value, b.value); }
   bool operator()(const StoreStmt& a, const StoreStmt& b) const {
+    return same(a.value, b.value) && same(a.indices, b.indices);
+  }
+  bool operator()(const AtomicStmt& a, const AtomicStmt& b) const {
     return same(a.value, b.value) && same(a.indices, b.indices);
   }
   bool operator()(const ForStmt& a, const ForStmt& b) const {
@@ -166,6 +174,10 @@ struct VisitParts {
   void operator()(const StoreStmt& store) const {
     for (const Expr& e : store.indices) v.visit(e);
     v.visit(store.value);
+  }
+  void operator()(const AtomicStmt& atomic) const {
+    for (const Expr& e : atomic.indices) v.visit(e);
+    if (atomic.value) v.visit(atomic.value);
   }
   void operator()(const ForStmt& loop) const {
     for (const LoopDim& dim : loop.dims) {

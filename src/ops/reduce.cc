@@ -71,7 +71,7 @@ void verify_reduce(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
                             kernel, {ref.tile})
         .hint("copy it into a fragment or shared tile first");
   }
-  if (src.tile == dst.tile) {
+  if (kernel.share_storage(src.tile, dst.tile)) {
     throw with_declarations(
         invalid_kernel(loc, "{}: {} is both source and result", op.def->name, kernel.tile(src.tile).name), kernel,
         {src.tile});

@@ -19,6 +19,10 @@ class StmtCompiler {
   StepNode<M> store(const ir::StoreStmt& stmt, const Loc& loc);
   template <class Value, class Compiled>
   StepNode<M> store_value(Place<M> place, Compiled value) const;
+  StepNode<M> atomic(const ir::AtomicStmt& stmt, const Loc& loc);
+  template <class Value, class Compiled>
+  StepNode<M> atomic_step(const ir::AtomicStmt& stmt, Place<M> place, Compiled value) const;
+  StepNode<M> report(const ir::OpStmt& stmt, const Loc& loc) const;
   StepNode<M> let(const ir::LetStmt& stmt, const Loc& loc);
   StepNode<M> branch(const ir::IfStmt& stmt, const Loc& loc);
   StepNode<M> serial_loop(const ir::ForStmt& stmt, const Loc& loc);
@@ -32,6 +36,7 @@ class StmtCompiler {
 };
 
 std::set<ir::TileId> tiles_written(const ir::Block& block);
+std::vector<ir::TileId> atomic_tiles(const ir::Block& block);
 
 extern template class StmtCompiler<Plain>;
 extern template class StmtCompiler<Tracked>;

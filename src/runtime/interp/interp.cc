@@ -18,7 +18,8 @@ std::vector<bool> written_tensors(const ir::Program& program) {
   std::vector<bool> out(program.tensors.size(), false);
   for (const ir::Kernel& kernel : program.kernels) {
     for (ir::TileId id : tiles_written(kernel.body)) {
-      if (!kernel.tile(id).on_chip()) out[size_t(kernel.tile(id).tensor)] = true;
+      const ir::Tile& tile = kernel.tile(kernel.storage_of(id));
+      if (!tile.on_chip()) out[size_t(tile.tensor)] = true;
     }
   }
   return out;
@@ -44,23 +45,41 @@ class KernelRun {
   void run() {
     m_.block.assign(grid_.size(), 0);
     if (std::find(grid_.begin(), grid_.end(), 0) != grid_.end()) return;
+    AccessLog log(AccessLog::Watch::only, shared_by_atomics());
+    m_.one_block = std::all_of(grid_.begin(), grid_.end(), [](int64_t e) { return e == 1; });
+    if (!m_.one_block && log.watches_any()) m_.block_log = &log;
     do {
+      if (m_.block_log) log.begin(m_.block);
       for (size_t d = 0; d < grid_.size(); ++d) {
         m_.vars[size_t(kernel_.block_vars[d].var_id())].i = M::int_imm(m_.block[d]);
       }
       for (Storage& storage : on_chip_) storage.forget();
       body_->run(m_);
     } while (next_block());
+    m_.block_log = nullptr;
   }
 
  private:
   void add_tile(const ir::Tile& tile, size_t id, Tensors& tensors) {
-    if (tile.on_chip()) {
-      on_chip_[id].resize(is_float(tile.dtype), tile.extents(), M::kTracked);
-      m_.tiles.push_back(&on_chip_[id]);
-    } else {
-      m_.tiles.push_back(&tensors.storage(tile.tensor));
+    if (!tile.on_chip()) return m_.tiles.push_back(tensors.array(tile.tensor));
+    const auto root = size_t(kernel_.storage_of(ir::TileId(id)));
+    if (root == id) {
+      std::vector<DType> dtypes;
+      for (size_t other = 0; other < kernel_.tiles.size(); ++other) {
+        if (kernel_.share_storage(ir::TileId(other), ir::TileId(id))) dtypes.push_back(kernel_.tiles[other].dtype);
+      }
+      on_chip_[id].resize(tile.dtype, dtypes, size_t(tile.num_elems()), M::kTracked);
     }
+    m_.tiles.emplace_back(on_chip_[root], tile.extents(), tile.dtype);
+  }
+
+  // Tensors that atomics of this kernel access.
+  std::set<const Storage*> shared_by_atomics() const {
+    std::set<const Storage*> out;
+    for (ir::TileId id : atomic_tiles(kernel_.body)) {
+      if (!kernel_.tile(id).on_chip()) out.insert(m_.tiles[size_t(id)].storage);
+    }
+    return out;
   }
 
   bool next_block() {
@@ -83,7 +102,9 @@ std::vector<std::vector<double>> bounds_of(const ir::Program& program, Tensors& 
   for (const ir::Param& param : program.params) {
     std::vector<double>& bounds = out.emplace_back();
     if (!param.is_tensor) continue;
-    for (const Bound& b : tensors.storage(param.index).bounds) bounds.push_back(2 * b.err);
+    const Array array = tensors.array(param.index);
+    const size_t count = array.storage->bounds.size() / array.units;
+    for (size_t at = 0; at < count; ++at) bounds.push_back(2 * array.bound_of(at).err);
   }
   return out;
 }

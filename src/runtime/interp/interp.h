@@ -47,6 +47,7 @@ struct InterpOptions {
   bool track_error = false;
   bool check_parallel_order = true;  // run each parallel loop in reverse order too and compare
   int64_t max_while_iterations = int64_t(1) << 31;
+  PrintHook on_print = {};  // empty: standard output
 };
 
 // Error of an elementary function that docs/language.md allows a backend, in ulps.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/kernel.h"
+#include "runtime/interp/access_log.h"
 #include "runtime/interp/interp.h"
 #include "runtime/interp/memory.h"
 
@@ -27,7 +28,7 @@ struct TracedAccess {
 };
 
 struct Trace {
-  // What to keep: accesses of this element, or those of one iteration.
+  // What to keep: accesses of this unit, or those of one iteration.
   const Storage* storage = nullptr;
   size_t at = 0;
   bool by_iteration = false;
@@ -35,8 +36,12 @@ struct Trace {
   std::vector<int64_t> iteration;  // of the loop in question, kept by it
   std::vector<TracedAccess> accesses = {};
 
-  void see(const AccessSite& site, Storage& where, size_t index, bool is_write);
+  void see(const AccessSite& site, const Array& array, size_t index, bool is_write);
 };
+
+// Throws the error for two accesses of one element that do not go together.
+[[noreturn]] void throw_conflict(const AccessLog::Conflict& conflict, const Array& array, size_t at, bool of_blocks,
+                                 std::span<const int64_t> block);
 
 template <class M>
 struct Machine {
@@ -44,9 +49,10 @@ struct Machine {
     typename M::Float f{};
     typename M::Int i{};
   };
-  std::vector<Var> vars;        // by VarId
-  std::vector<Storage*> tiles;  // by TileId
-  std::vector<int64_t> block;   // coordinates
+  std::vector<Var> vars;       // by VarId
+  std::vector<Array> tiles;    // by TileId
+  std::vector<int64_t> block;  // coordinates
+  bool one_block = true;       // in the grid
   const ir::Kernel* kernel = nullptr;
   InterpOptions options;
   Journal journal;
@@ -56,23 +62,41 @@ struct Machine {
   int undetermined_depth = 0;
   bool undetermined_loop = false;
 
-  void before_write(const AccessSite&, Storage& storage, size_t at, bool journaled) {
-    if (journaled && open_journals > 0) [[unlikely]]
-      journal.record(storage, at);
-  }
-  void after_write(const AccessSite& site, Storage& storage, size_t at) {
-    if constexpr (M::kTracked) {
-      if (undetermined_depth > 0) storage.lose_bound(at);
+  // Logs of what runs in parallel, and how often the present statements ran before in another order.
+  AccessLog* iteration_log = nullptr;
+  AccessLog* block_log = nullptr;
+  int reruns = 0;
+
+  void log(const AccessSite& site, const Array& array, size_t at, AccessHow how) {
+    if (iteration_log == nullptr && block_log == nullptr) [[likely]]
+      return;
+    if (reruns > 0 || trace) return;
+    for (AccessLog* log : {iteration_log, block_log}) {
+      if (log == nullptr) continue;
+      if (const auto conflict = log->see(site, array, at, how)) {
+        throw_conflict(*conflict, array, at, log == block_log, block);
+      }
     }
-    storage.states[at] = kInitialised | kWritten;
+  }
+
+  void before_write(const AccessSite&, const Array& array, size_t at, bool journaled) {
+    if (journaled && open_journals > 0) [[unlikely]]
+      journal.record(array, at);
+  }
+  void after_write(const AccessSite& site, const Array& array, size_t at) {
+    if constexpr (M::kTracked) {
+      if (undetermined_depth > 0) array.lose_bound(at);
+    }
+    array.mark_written(at);
     if (trace) [[unlikely]]
-      trace->see(site, storage, at, true);
+      trace->see(site, array, at, true);
   }
   // No element of the tile has a bound any more.
-  void lose_bounds(Storage& storage) {
-    for (size_t at = 0; at < storage.bounds.size(); ++at) {
-      if (open_journals > 0) journal.record(storage, at);
-      storage.lose_bound(at);
+  void lose_bounds(const Array& array) {
+    Storage& storage = *array.storage;
+    for (size_t unit = 0; unit < storage.bounds.size(); ++unit) {
+      if (open_journals > 0) journal.record(storage, unit);
+      storage.lose_bound(unit);
     }
   }
 };
@@ -128,13 +152,13 @@ struct Place {
   std::vector<Coordinate<M>> coordinates;
 
   // Row-major number of the element; -1 outside the tile.
-  int64_t locate(Machine<M>& m, const Storage& storage, bool& undetermined) const {
+  int64_t locate(Machine<M>& m, const Array& array, bool& undetermined) const {
     int64_t at = 0;
     bool inside = true;
     for (size_t d = 0; d < coordinates.size(); ++d) {
       const typename M::Int c = coordinates[d].run(m);
       if constexpr (M::kTracked) undetermined |= M::undetermined(c);
-      const int64_t extent = storage.shape[d];
+      const int64_t extent = array.shape[d];
       inside &= uint64_t(M::value(c)) < uint64_t(extent);
       at = int64_t(uint64_t(at) * uint64_t(extent) + uint64_t(M::value(c)));
     }

@@ -12,13 +12,13 @@ std::string join(std::span<const int64_t> values) {
   return out;
 }
 
-std::string shape_text(const AccessSite& site, const Storage& storage) {
+std::string shape_text(const AccessSite& site, const Array& array) {
   return fmt::format("{} {}{}", to_string(site.tile->space), to_string(site.tile->dtype),
-                     "[" + join(storage.shape) + "]");
+                     "[" + join(array.shape) + "]");
 }
 
-Error with_declaration(Error error, const AccessSite& site, const Storage& storage) {
-  return std::move(error).note(fmt::format("{}  {}", site.tile->name, shape_text(site, storage)), site.tile->loc);
+Error with_declaration(Error error, const AccessSite& site, const Array& array) {
+  return std::move(error).note(fmt::format("{}  {}", site.tile->name, shape_text(site, array)), site.tile->loc);
 }
 
 }  // namespace
@@ -29,37 +29,53 @@ std::string coordinates_text(std::span<const int64_t> coordinates) {
 std::string vector_text(std::span<const int64_t> values) { return "(" + join(values) + ")"; }
 std::string block_text(std::span<const int64_t> block) { return "block " + vector_text(block); }
 
-std::string element_text(const AccessSite& site, const Storage& storage, size_t at) {
-  std::vector<int64_t> coordinates(storage.shape.size());
-  for (size_t d = storage.shape.size(); d-- > 0;) {
-    coordinates[d] = int64_t(at % size_t(storage.shape[d]));
-    at /= size_t(storage.shape[d]);
+std::string element_text(const AccessSite& site, const Array& array, size_t at) {
+  std::vector<int64_t> coordinates(array.shape.size());
+  for (size_t d = array.shape.size(); d-- > 0;) {
+    coordinates[d] = int64_t(at % size_t(array.shape[d]));
+    at /= size_t(array.shape[d]);
   }
   return site.tile->name + coordinates_text(coordinates);
 }
 
 std::string value_text(const Snapshot& snapshot) {
   if (!(snapshot.state & kInitialised)) return "nothing";
+  if (snapshot.storage->raw()) return fmt::format("bits {:#x}", uint64_t(snapshot.cell.i));
   return snapshot.storage->holds_floats ? fmt::format("{}", snapshot.cell.f) : fmt::format("{}", snapshot.cell.i);
 }
 
-void throw_outside(const AccessSite& site, std::span<const int64_t> at, bool is_store, const Storage& storage,
+void throw_outside(const AccessSite& site, std::span<const int64_t> at, bool is_store, const Array& array,
                    std::span<const int64_t> block) {
   throw with_declaration(
       invalid_kernel(site.loc, "{} of {}{} is outside {}, in {}", is_store ? "store" : "load", site.tile->name,
-                     coordinates_text(at), shape_text(site, storage), block_text(block)),
-      site, storage)
+                     coordinates_text(at), shape_text(site, array), block_text(block)),
+      site, array)
       .hint("on-chip tiles have no safe value: guard the access with a condition, or make the tile larger");
 }
 
-void throw_uninitialised(const AccessSite& site, std::span<const int64_t> at, const Storage& storage,
+void throw_uninitialised(const AccessSite& site, std::span<const int64_t> at, const Array& array,
                          std::span<const int64_t> block) {
   const bool local = site.tile->space == ir::Space::local;
   throw with_declaration(invalid_kernel(site.loc, "{}{} of {} is read before it is written, in {}", site.tile->name,
-                                        coordinates_text(at), shape_text(site, storage), block_text(block)),
-                         site, storage)
+                                        coordinates_text(at), shape_text(site, array), block_text(block)),
+                         site, array)
       .hint(local ? "set it first; a local tile written in a parallel loop is private to each iteration"
                   : "clear or fill the tile, or copy into it, before the first read");
+}
+
+void throw_conflict(const AccessLog::Conflict& conflict, const Array& array, size_t at, bool of_blocks,
+                    std::span<const int64_t> block) {
+  const AccessLog::Party &a = conflict.earlier, &b = conflict.later;
+  const char* actor = of_blocks ? "block" : "iteration";
+  const std::string where = of_blocks ? "" : fmt::format(" of a parallel loop, in {}", block_text(block));
+  Error error = invalid_kernel(b.site->loc, "{} is accessed by {} in {} {} and by {} in {} {}{}",
+                               element_text(*b.site, array, at), a.how.text(), actor, vector_text(a.actor),
+                               b.how.text(), actor, vector_text(b.actor), where);
+  std::move(error).note(fmt::format("{} in {} {}", a.how.text(), actor, vector_text(a.actor)), a.site->loc);
+  throw with_declaration(std::move(error), *b.site, array)
+      .hint(a.how.is_atomic() || b.how.is_atomic()
+                ? "make all of them atomics of one kind, or put them into loops or kernels one after the other"
+                : "make the iterations independent, or use a serial loop");
 }
 
 }  // namespace tilewright::interp

@@ -118,11 +118,29 @@ TW_INLINE float to_bf16(u64 x) {
   return u64(x) >> 63 ? 2.0f * to_bf16(to_odd(i64(x >> 1 | (x & 1)))) : to_bf16(to_odd(i64(x)));
 }
 
-// Reports the first failed check of a launch; the host turns `site` into an error at the author's line.
+// Reports the first failed check of a launch; the host turns `site` into an error at the author's line. Prints and
+// assertions call `report` with their number and values; the host sets `site` below 0 after a failed assertion.
 struct Failure {
   i64 site;
   i64 at[7];
+  void (*report)(void* host, i64 number, const i64* cells);
+  void* host;
 };
+TW_INLINE bool stopped(Failure* failure) { return __atomic_load_n(&failure->site, __ATOMIC_RELAXED) < 0; }
+
+// A value as 64 bits for the host.
+template <class I>
+TW_INLINE i64 cell(I x) {
+  return i64(x);
+}
+template <>
+TW_INLINE i64 cell(float x) {
+  return bit_cast<i64>(double(x));
+}
+template <>
+TW_INLINE i64 cell(double x) {
+  return bit_cast<i64>(x);
+}
 template <class... I>
 __attribute__((noinline, cold)) void fail(Failure* failure, i64 site, I... at) {
   i64 none = 0;
