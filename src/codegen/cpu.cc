@@ -129,8 +129,8 @@ bool reinterprets(const ir::Program& program) {
       return row.view_of >= 0 && row.dtype != rows[size_t(row.view_of)].dtype;
     });
   };
-  return differs(program.tensors) || std::any_of(program.kernels.begin(), program.kernels.end(),
-                                                 [&](const Kernel& k) { return differs(k.tiles); });
+  return differs(program.tensors) ||
+         std::any_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel& k) { return differs(k.tiles); });
 }
 
 // Bytes of an on-chip tile in scratch, padding included.

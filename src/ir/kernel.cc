@@ -20,8 +20,8 @@ bool equal_kernels(const Kernel& a, const Kernel& b) {
 }
 
 bool equal_tensors(const Tensor& a, const Tensor& b) {
-  return a.name == b.name && a.dtype == b.dtype && a.kind == b.kind && a.view_of == b.view_of && equal(a.shape, b.shape) &&
-         equal(a.strides, b.strides);
+  return a.name == b.name && a.dtype == b.dtype && a.kind == b.kind && a.view_of == b.view_of &&
+         equal(a.shape, b.shape) && equal(a.strides, b.strides);
 }
 
 bool equal_scalars(const Scalar& a, const Scalar& b) { return a.kind == b.kind && equal(a.var, b.var); }

@@ -94,9 +94,7 @@ void Parser::tensor() {
   form_ = kForm;
   Tensor row{.name = {}, .shape = {}, .strides = {}, .loc = here()};
   const std::string word(take().text);
-  row.kind = word == "tensor"      ? TensorKind::parameter
-             : word == "workspace" ? TensorKind::workspace
-                                   : TensorKind::view;
+  row.kind = word == "tensor" ? TensorKind::parameter : word == "workspace" ? TensorKind::workspace : TensorKind::view;
   row.name = name("the tensor's name");
   expect(":");
   row.dtype = dtype();
@@ -215,8 +213,10 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
     tile.origin = *text;
   } else {
     throw invalid_kernel(loc, "a tile has no attribute {} of this form", name_text(attr))
-        .hint("tiles have safe (a real), layout (a string), stages and view_of (ints), packed and unchecked (bools), origin "
-              "(a string)");
+        .hint(
+            "tiles have safe (a real), layout (a string), stages and view_of (ints), packed and unchecked (bools), "
+            "origin "
+            "(a string)");
   }
 }
 

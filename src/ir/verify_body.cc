@@ -264,9 +264,9 @@ void check_atomic(AtomicKind kind, MemoryOrder order, const Tile& tile, const Lo
          "use an integer tile, or T::view this one as integers");
   }
   if (!fits(kind, order)) {
-    fail(fmt::format("the memory order is {}", to_string(order)),
-         kind == AtomicKind::load ? "a load is relaxed, consume, acquire or seq_cst"
-                                  : "a store is relaxed, release or seq_cst");
+    fail(fmt::format("the memory order is {}", to_string(order)), kind == AtomicKind::load
+                                                                      ? "a load is relaxed, consume, acquire or seq_cst"
+                                                                      : "a store is relaxed, release or seq_cst");
   }
 }
 

@@ -1,5 +1,6 @@
 #include "ir/view.h"
 
+#include "ir/print.h"
 #include "ir/simplify.h"
 #include "ir/verify_parts.h"
 #include "support/error.h"
@@ -28,14 +29,14 @@ Expr bits_expr(DType dtype, std::span<const Expr> shape) {
 }
 
 std::string shape_text(DType dtype, std::span<const Expr> shape) {
-  Tile tile{.name = {}, .dtype = dtype, .shape = {shape.begin(), shape.end()}, .layout = {}, .origin = {}, .loc = {}};
-  const std::string text = describe(tile);  // "shared f16[64, 32]"
-  return text.substr(text.find(' ') + 1);
+  std::string out = fmt::format("{}[", to_string(dtype));
+  for (size_t d = 0; d < shape.size(); ++d) out += (d ? ", " : "") + print(shape[d]);
+  return out + "]";
 }
 
 std::string bits_text(DType dtype, std::span<const Expr> shape) {
   const std::optional<int64_t> bits = num_bits(dtype, shape);
-  return bits ? fmt::format("{}", *bits) : std::string("another number");
+  return bits ? fmt::format("{}", *bits) : print(simplify(bits_expr(dtype, shape), Facts()));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // Views: rows that name the storage of another tile or tensor by another shape or dtype.
 //
-// Storage is row-major and without gaps; a view of n bits names exactly the n bits of its root, in the same order. Every
-// view is of a root, never of a view.
+// Storage is row-major and without gaps; a view of n bits names exactly the n bits of its root, in the same order.
+// Every view is of a root, never of a view.
 #pragma once
 
 #include "ir/kernel.h"

@@ -55,8 +55,7 @@ Previous update(AtomicKind kind, const Operand& dst, const Value& value, const A
   const Expr number =
       value.operand() ? Expr(Access(value.operand()->tile, value.operand()->subscripts)) : *value.number();
   const ir::Expr v = to_dtype(number, b.dtype_of(dst.tile), loc);
-  const ir::Expr prev =
-      b.atomic(kind, dst.tile, to_indices(dst.subscripts), v, order, options.return_prev, loc);
+  const ir::Expr prev = b.atomic(kind, dst.tile, to_indices(dst.subscripts), v, order, options.return_prev, loc);
   return prev ? Previous(from_ir(prev)) : Previous();
 }
 
@@ -126,8 +125,7 @@ void atomic_addx4(const Access& dst, const Access& value, const AtomicOptions& o
 Expr atomic_load(const Access& src, const std::string& memory_order, SourcePos pos) {
   const Loc loc = to_loc(pos);
   const ir::MemoryOrder order = ops::memory_order(memory_order, "atomic_load", loc);
-  return from_ir(
-      builder(pos).atomic(AtomicKind::load, src.tile(), to_indices(src.subscripts()), {}, order, true, loc));
+  return from_ir(builder(pos).atomic(AtomicKind::load, src.tile(), to_indices(src.subscripts()), {}, order, true, loc));
 }
 
 void atomic_store(const Access& dst, const Expr& value, const std::string& memory_order, SourcePos pos) {

@@ -62,8 +62,7 @@ Block expand_atomic(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   const std::vector<Expr> vars = fresh_indices(context, dims.size());
   const DType dtype = context.kernel.tile(dst.tile).dtype;
   const Expr value = read(context.kernel, src, coordinates(src, wide_dims(src), vars), dtype, loc);
-  const Stmt stmt =
-      update(kKind, dst, coordinates(dst, dims, vars), value, order_of(op, loc), context.kernel, loc);
+  const Stmt stmt = update(kKind, dst, coordinates(dst, dims, vars), value, order_of(op, loc), context.kernel, loc);
   return parallel(vars, extents_of(dst, dims), {stmt}, loc);
 }
 
@@ -81,9 +80,9 @@ constexpr OpDef definition(std::string_view name) {
 
 const OpDef& atomic_op(AtomicKind kind) {
   static constexpr std::array<OpDef, 6> kOps = {
-      definition<AtomicKind::add>("atomic_add"),     definition<AtomicKind::max>("atomic_max"),
-      definition<AtomicKind::min>("atomic_min"),     definition<AtomicKind::bit_and>("atomic_and"),
-      definition<AtomicKind::bit_or>("atomic_or"),   definition<AtomicKind::bit_xor>("atomic_xor")};
+      definition<AtomicKind::add>("atomic_add"),   definition<AtomicKind::max>("atomic_max"),
+      definition<AtomicKind::min>("atomic_min"),   definition<AtomicKind::bit_and>("atomic_and"),
+      definition<AtomicKind::bit_or>("atomic_or"), definition<AtomicKind::bit_xor>("atomic_xor")};
   return kOps[size_t(kind)];
 }
 

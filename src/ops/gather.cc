@@ -78,7 +78,8 @@ Block expand_gather(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   std::vector<int> dims(dst.region.size());
   std::iota(dims.begin(), dims.end(), 0);
   const std::vector<Expr> vars = fresh_indices(context, dims.size());
-  Expr row = read(kernel, index, coordinates(index, {vector_dim(index)}, {vars[0]}), kernel.tile(index.tile).dtype, loc);
+  Expr row =
+      read(kernel, index, coordinates(index, {vector_dim(index)}, {vars[0]}), kernel.tile(index.tile).dtype, loc);
   // Only a u64 above all i64 could wrap into the range; it is outside every extent.
   if (row.dtype() == DType::u64) row = ir::binary(ir::ExprKind::min, row, ir::int_imm(INT64_MAX, DType::u64), loc);
   std::vector<Expr> from = vars;

@@ -133,10 +133,10 @@ void check_same_extents(std::string_view op, const TileRef& src, const TileRef& 
                         const Loc& loc) {
   const std::vector<Expr> from = extents_of(src, wide_dims(src)), to = extents_of(dst, wide_dims(dst));
   if (ir::equal(from, to)) return;
-  throw with_declarations(invalid_kernel(loc, "{}: {} elements of {} do not fit {} elements of {}", op,
-                                         extents_text(src), kernel.tile(src.tile).name, extents_text(dst),
-                                         kernel.tile(dst.tile).name),
-                          kernel, {src.tile, dst.tile})
+  throw with_declarations(
+      invalid_kernel(loc, "{}: {} elements of {} do not fit {} elements of {}", op, extents_text(src),
+                     kernel.tile(src.tile).name, extents_text(dst), kernel.tile(dst.tile).name),
+      kernel, {src.tile, dst.tile})
       .hint("extents other than 1 must agree in order; slice the larger side");
 }
 

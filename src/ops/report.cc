@@ -37,8 +37,9 @@ void verify_report(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
   const int64_t rank = ir::int_attr(op.attrs, "rank", 0);
   const auto fail = [&](const char* what) {
     throw invalid_kernel(loc, "report: {}", what)
-        .hint("report(; condition, block indices, begins, extents, values) {kind = \"print\" or \"assert\", message, "
-              "subject, rank, label0, ...}");
+        .hint(
+            "report(; condition, block indices, begins, extents, values) {kind = \"print\" or \"assert\", message, "
+            "subject, rank, label0, ...}");
   };
   if (kind != "print" && kind != "assert") fail("the kind is neither print nor assert");
   if (rank < 0) fail("the rank is negative");

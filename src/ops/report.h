@@ -1,8 +1,8 @@
 // print and device_assert: what a running kernel tells the host.
 //
-// `print` names a region; its expansion, and what the words on scalars make, is a `report`: values, and how to say them.
-// A report is a statement of its own kind (OpDef::reports): the interpreter and the backends collect its values as cells
-// of 64 bits and hand them to `Report`, which makes the text. So the text is the same everywhere.
+// `print` names a region; its expansion, and what the words on scalars make, is a `report`: values, and how to say
+// them. A report is a statement of its own kind (OpDef::reports): the interpreter and the backends collect its values
+// as cells of 64 bits and hand them to `Report`, which makes the text. So the text is the same everywhere.
 #pragma once
 
 #include "ir/op.h"

@@ -51,10 +51,9 @@ void verify_transpose(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
   const std::vector<Expr> to = extents_of(dst, nest_dims(dst));
   std::swap(from[from.size() - 1], from[from.size() - 2]);
   if (ir::equal(from, to)) return;
-  throw with_declarations(
-      invalid_kernel(loc, "transpose: {} transposed is {} but {} is {}", kernel.tile(src.tile).name,
-                     extents_text(from), kernel.tile(dst.tile).name, extents_text(to)),
-      kernel, {src.tile, dst.tile})
+  throw with_declarations(invalid_kernel(loc, "transpose: {} transposed is {} but {} is {}", kernel.tile(src.tile).name,
+                                         extents_text(from), kernel.tile(dst.tile).name, extents_text(to)),
+                          kernel, {src.tile, dst.tile})
       .hint("[..., m, n] becomes [..., n, m]; leading dimensions stay");
 }
 

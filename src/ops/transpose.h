@@ -6,8 +6,8 @@
 
 namespace tilewright::ops {
 
-// tiles = {src [..., m, n], dst [..., n, m]}: dst[..., j, i] = cast(src[..., i, j]). Leading dimensions pair as for copy.
-// src and dst are different tiles. Elements in any order; outside of a tile as for copy.
+// tiles = {src [..., m, n], dst [..., n, m]}: dst[..., j, i] = cast(src[..., i, j]). Leading dimensions pair as for
+// copy. src and dst are different tiles. Elements in any order; outside of a tile as for copy.
 const ir::OpDef& transpose_op();
 ir::Stmt make_transpose(const Operand& src, const Operand& dst, const ir::Kernel& kernel, const Loc& loc);
 

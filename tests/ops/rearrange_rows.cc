@@ -49,8 +49,9 @@ Row transpose_row(DType from, DType to, int64_t m, int64_t n) {
 // The last two dimensions of three; a part that hangs over both edges; a head address.
 Row transpose_parts() {
   return tensor_row(
-      "transpose of batches and of parts", {numbers(T::f32, {2, 3, 5}, 8), HostArray(T::f32, {2, 5, 3}),
-                                            HostArray(T::f32, {6, 6}).fill_with({-1}), HostArray(T::f32, {4, 4})},
+      "transpose of batches and of parts",
+      {numbers(T::f32, {2, 3, 5}, 8), HostArray(T::f32, {2, 5, 3}), HostArray(T::f32, {6, 6}).fill_with({-1}),
+       HostArray(T::f32, {4, 4})},
       [](const Tiles& x) {
         auto [b] = T::Kernel({1});
         auto s = T::alloc_shared({2, 3, 5}, T::f32);
@@ -119,9 +120,8 @@ Row gather_row(DType index, DType from, DType to) {
 
 Row gather_vector() {
   return tensor_row(
-      "gather of a vector, with a vector that is a column", {numbers(T::f32, {9}, 10),
-                                                             HostArray(T::i32, {4, 2}).fill_with({8, 0, 7, 1, 2, 3, 9, 4}),
-                                                             HostArray(T::f32, {4})},
+      "gather of a vector, with a vector that is a column",
+      {numbers(T::f32, {9}, 10), HostArray(T::i32, {4, 2}).fill_with({8, 0, 7, 1, 2, 3, 9, 4}), HostArray(T::f32, {4})},
       [](const Tiles& x) {
         auto [b] = T::Kernel({1});
         T::gather(x[0], x[1](T::all, 0), x[2]);
@@ -217,8 +217,9 @@ Row view_row(DType from, DType to, Space space) {
 // Three dtypes on one tile, of which the narrow ones are written in part.
 Row three_dtypes() {
   return tensor_row(
-      "views of three dtypes", {HostArray(T::u32, {5}).fill_with({0x01020304, 0xfffefdfc, 7, 0x80000001, 9}),
-                                HostArray(T::u32, {5}), HostArray(T::u16, {10}), HostArray(T::u8, {20})},
+      "views of three dtypes",
+      {HostArray(T::u32, {5}).fill_with({0x01020304, 0xfffefdfc, 7, 0x80000001, 9}), HostArray(T::u32, {5}),
+       HostArray(T::u16, {10}), HostArray(T::u8, {20})},
       [](const Tiles& x) {
         auto [b] = T::Kernel({1});
         auto s = T::alloc_shared({5}, T::u32);
@@ -366,13 +367,14 @@ Row dynamic_view() {
             };
           },
           .launches = {args(9), args(4), args(1)},
-          .reference = [](const Args& before, std::vector<Expected>& after) {
-            const std::vector<Real> words = elements_of_bytes(bytes_of_elements(array(before, 0)), T::u32);
-            for (int64_t k = 0; k < array(before, 0).size(); ++k) {
-              after[1].set(k, array(before, 0).get(k));
-              after[2].set(k, Real(uint32_t(words[size_t(k)]) ^ 1u));
-            }
-          }};
+          .reference =
+              [](const Args& before, std::vector<Expected>& after) {
+                const std::vector<Real> words = elements_of_bytes(bytes_of_elements(array(before, 0)), T::u32);
+                for (int64_t k = 0; k < array(before, 0).size(); ++k) {
+                  after[1].set(k, array(before, 0).get(k));
+                  after[2].set(k, Real(uint32_t(words[size_t(k)]) ^ 1u));
+                }
+              }};
 }
 
 }  // namespace

@@ -81,7 +81,9 @@ class AccessLog {
     friend bool operator==(const Key&, const Key&) = default;
   };
   struct Hash {
-    size_t operator()(const Key& k) const { return std::hash<const void*>()(k.storage) ^ (k.unit * 0x9e3779b97f4a7c15u); }
+    size_t operator()(const Key& k) const {
+      return std::hash<const void*>()(k.storage) ^ (k.unit * 0x9e3779b97f4a7c15u);
+    }
   };
   bool conflicts(AccessHow a, AccessHow b) const;
 

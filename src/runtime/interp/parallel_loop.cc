@@ -171,8 +171,7 @@ void ParallelLoop<M>::explain(Machine<M>& m, const Snapshot& forward, const Snap
   const TracedAccess* second = last_write(orders.reverse);
   const TracedAccess* some = first ? first : second;
   if (first && second && first->iteration == second->iteration) explain_read(m, *first, forward, reverse);
-  const std::string element =
-      some ? element_of(m, *some->site, forward.at) : std::string("an element");
+  const std::string element = some ? element_of(m, *some->site, forward.at) : std::string("an element");
   Error error =
       order_error(some ? some->site->loc : loc,
                   fmt::format("{} depends on the order of a parallel loop: {} first to last, {} last to first, in {}",
@@ -206,11 +205,10 @@ void ParallelLoop<M>::explain_read(Machine<M>& m, const TracedAccess& write, con
       if (it == accesses->end()) continue;
       throw std::move(error)
           .note(fmt::format("iteration {} reads {} at {}: {} first to last, {} last to first",
-                            vector_text(write.iteration), element_of(m, *a.site, a.after.at),
-                            a.site->loc.to_string(), value_text(a.after), value_text(b.after)))
+                            vector_text(write.iteration), element_of(m, *a.site, a.after.at), a.site->loc.to_string(),
+                            value_text(a.after), value_text(b.after)))
           .note(fmt::format("iteration {} writes {} at {}: {}", vector_text(it->iteration),
-                            element_of(m, *it->site, it->after.at), it->site->loc.to_string(),
-                            value_text(it->after)));
+                            element_of(m, *it->site, it->after.at), it->site->loc.to_string(), value_text(it->after)));
     }
   }
   throw error;

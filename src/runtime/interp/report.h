@@ -17,8 +17,8 @@ std::string value_text(const Snapshot& snapshot);
 // Where a block stands, for the end of a message: "in block (1, 0)".
 std::string block_text(std::span<const int64_t> block);
 
-[[noreturn]] void throw_outside(const AccessSite& site, std::span<const int64_t> at, bool is_store,
-                                const Array& array, std::span<const int64_t> block);
+[[noreturn]] void throw_outside(const AccessSite& site, std::span<const int64_t> at, bool is_store, const Array& array,
+                                std::span<const int64_t> block);
 [[noreturn]] void throw_uninitialised(const AccessSite& site, std::span<const int64_t> at, const Array& array,
                                       std::span<const int64_t> block);
 

@@ -28,7 +28,7 @@ class Tensors {
 
   const ir::Program& program_;
   const BoundArguments& bound_;
-  std::vector<size_t> owner_;                        // by row: the row whose storage it uses
+  std::vector<size_t> owner_;                       // by row: the row whose storage it uses
   std::vector<std::unique_ptr<Storage>> storages_;  // by row; null where shared
 };
 

@@ -59,9 +59,7 @@ template <>
 inline constexpr bool kIsInteger<u64> = true;
 
 // The order of the read that a failed exchange is.
-constexpr int read_order(int order) {
-  return order == k_release ? k_relaxed : order == k_acq_rel ? k_acquire : order;
-}
+constexpr int read_order(int order) { return order == k_release ? k_relaxed : order == k_acq_rel ? k_acquire : order; }
 
 template <int kOrder, class T, class F>
 TW_INLINE Value<T> exchange(T* at, F updated) {
