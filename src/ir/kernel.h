@@ -38,7 +38,7 @@ struct Tensor {
   std::vector<Expr> shape;
   std::vector<Expr> strides;
   TensorKind kind = TensorKind::parameter;
-  int view_of = -1;  // of a view: the row of Program::tensors that has the memory; itself no view
+  int view_of = -1;  // of a view: the earlier row of Program::tensors that has the memory; itself no view
   Loc loc;
 };
 

@@ -258,7 +258,7 @@ Stmt Parser::stmt() {
   form_ = "a statement is an operation, a store a[i] = x, let, for, while, if, break or continue";
   const Loc loc = here();
   if (at("let")) return let_stmt();
-  if (at("atomic") && at("(", 1)) return atomic_stmt({});
+  if (at("atomic") && at("(", 1)) return atomic_stmt({}, loc);
   if (at("for")) return for_stmt();
   if (at("while")) return while_stmt();
   if (at("if")) return if_stmt();
@@ -275,7 +275,7 @@ Stmt Parser::let_stmt() {
   expect("let");
   LetStmt let{.var = definition("the variable's name"), .value = {}};
   expect("=");
-  if (at("atomic") && at("(", 1)) return atomic_stmt(let.var);
+  if (at("atomic") && at("(", 1)) return atomic_stmt(let.var, loc);
   let.value = expr();
   return make_stmt(std::move(let), loc);
 }
@@ -293,10 +293,9 @@ Stmt Parser::store_stmt() {
   return make_stmt(std::move(store), loc);
 }
 
-Stmt Parser::atomic_stmt(Expr prev) {
+Stmt Parser::atomic_stmt(Expr prev, const Loc& loc) {
   constexpr std::string_view kForm = "an atomic is: atomic(relaxed) a[i, j] add expression; a load has no expression";
   form_ = kForm;
-  const Loc loc = here();
   AtomicStmt atomic{.indices = {}, .value = {}, .prev = std::move(prev)};
   expect("atomic");
   expect("(");

@@ -127,7 +127,7 @@ class Parser : public ExprParser {
   Stmt stmt();
   Stmt let_stmt();
   Stmt store_stmt();
-  Stmt atomic_stmt(Expr prev);
+  Stmt atomic_stmt(Expr prev, const Loc& loc);
   // The enumerator with the next word as its name.
   template <class E>
   E word_of(int count, std::string_view what) {

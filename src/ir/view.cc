@@ -72,16 +72,17 @@ bool is_contiguous(const Tensor& tensor) {
 
 namespace {
 
-void verify_tensor_view(const Program& program, const Tensor& tensor) {
-  const int64_t root = tensor.view_of, count = int64_t(program.tensors.size());
+void verify_tensor_view(const Program& program, size_t row) {
+  const Tensor& tensor = program.tensors[row];
+  const int64_t root = tensor.view_of;
   if (tensor.kind != TensorKind::view) {
     if (root == -1) return;
     throw invalid_kernel(tensor.loc, "tensor {} is no view but names tensor {}", tensor.name, root)
         .hint("only views are of another tensor");
   }
-  if (root < 0 || root >= count || program.tensors[size_t(root)].kind == TensorKind::view) {
+  if (root < 0 || root >= int64_t(row) || program.tensors[size_t(root)].kind == TensorKind::view) {
     throw invalid_kernel(tensor.loc, "{} is a view of tensor {}", tensor.name, root)
-        .hint("a view is of a tensor or workspace of the program, not of another view");
+        .hint("a view is of an earlier tensor or workspace, not of another view");
   }
   const Tensor& of = program.tensors[size_t(root)];
   if (!tensor.strides.empty() || !is_contiguous(of)) {
@@ -117,7 +118,7 @@ void verify_tile_view(const Program& program, const Kernel& kernel, TileId id) {
 }  // namespace
 
 void verify_tensor_views(const Program& program) {
-  for (const Tensor& tensor : program.tensors) verify_tensor_view(program, tensor);
+  for (size_t row = 0; row < program.tensors.size(); ++row) verify_tensor_view(program, row);
 }
 
 void verify_tile_views(const Program& program, const Kernel& kernel) {

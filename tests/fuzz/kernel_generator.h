@@ -16,12 +16,22 @@ struct Output {
   std::vector<int64_t> block;
 };
 
+enum class AtomicWord : uint8_t { add, max, min, bit_and, bit_or, bit_xor };
+inline constexpr int kNumAtomicWords = 6;
+
+// A tensor that all blocks update by one kind of atomic, and nothing else accesses.
+struct Sums {
+  TileInfo tensor;
+  AtomicWord word = AtomicWord::add;
+};
+
 struct KernelPlan {
   std::vector<T::Expr> grid;
   std::vector<int64_t> grid_extents;  // their values
   std::vector<Output> outputs;        // every element inside the tensors is written
-  std::vector<TileInfo> dumps;        // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
-  Surroundings surroundings;          // tensors and scalars of the program
+  std::vector<Sums> sums;
+  std::vector<TileInfo> dumps;  // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
+  Surroundings surroundings;    // tensors and scalars of the program
 };
 
 // Adds one kernel to the program that is being built.
@@ -43,6 +53,15 @@ class KernelGenerator {
   void fill_part();
   void gemm();
   void reduce();
+  void transpose();
+  void gather();
+  TileInfo indices_into(const TileInfo& source, int64_t count);
+  void view();
+  std::vector<int64_t> other_shape(int64_t count);
+  void shared_sums();
+  void update_sums(const Sums& sums);
+  AtomicWord some_word(DType t);
+  T::Expr term(DType t);
   void update_scalar();
   void loop(int depth);
   void loop_body(const T::Expr& var, int64_t low, int64_t high, bool may_leave, int depth);

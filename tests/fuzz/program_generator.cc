@@ -142,7 +142,12 @@ TileInfo Generator::add_tensor(DType dtype, const std::vector<int64_t>& shape, c
   fill(contents);
   arguments_.emplace_back(std::move(contents));
   const T::Tile tile = T::tensor(name(stem), T::Shape(extents), dtype, options);
-  return {.tile = tile, .dtype = dtype, .shape = shape, .global = true, .extents = extents};
+  return {.tile = tile,
+          .dtype = dtype,
+          .shape = shape,
+          .global = true,
+          .extents = extents,
+          .strided = !options.strides.empty()};
 }
 
 void Generator::add_scalars() {
@@ -220,6 +225,11 @@ void Generator::add_kernel(bool is_last) {
   for (int64_t i = 0; i < outputs; ++i) plan.outputs.push_back(plan_output(plan, !is_last && i == 0));
   int64_t blocks = 1;
   for (int64_t e : plan.grid_extents) blocks *= e;
+  static const std::vector<DType> kSummed = {DType::i32, DType::u32,  DType::i64, DType::u64,
+                                             DType::f16, DType::bf16, DType::f32, DType::f64};
+  const DType summed = random_.pick(kSummed);
+  plan.sums.push_back({.tensor = add_tensor(summed, {random_.between(1, 6), random_.between(1, 12)}, "S"),
+                       .word = AtomicWord(random_.between(0, is_float(summed) ? 2 : kNumAtomicWords - 1))});
   plan.dumps.push_back(add_tensor(DType::f64, {blocks, 6, random_.between(6, 10), random_.between(12, 24)}, "D"));
   plan.dumps.push_back(add_tensor(tensor_dtype(), {blocks, 2, random_.between(6, 10), random_.between(12, 24)}, "D"));
   for (size_t g = 0; g < plan.grid_extents.size(); ++g) {

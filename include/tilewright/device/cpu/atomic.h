@@ -88,15 +88,15 @@ TW_INLINE Value<T> atomic_min(T* at, Value<T> v) {
   return exchange<kOrder>(at, [v](Value<T> x) { return minimum<Value<T>>(x, v); });
 }
 template <int kOrder, class T>
-TW_INLINE T atomic_and(T* at, T v) {
+TW_INLINE T atomic_and(T* at, Value<T> v) {
   return __atomic_fetch_and(at, v, kOrder);
 }
 template <int kOrder, class T>
-TW_INLINE T atomic_or(T* at, T v) {
+TW_INLINE T atomic_or(T* at, Value<T> v) {
   return __atomic_fetch_or(at, v, kOrder);
 }
 template <int kOrder, class T>
-TW_INLINE T atomic_xor(T* at, T v) {
+TW_INLINE T atomic_xor(T* at, Value<T> v) {
   return __atomic_fetch_xor(at, v, kOrder);
 }
 template <int kOrder, class T>
