@@ -295,15 +295,15 @@ void KernelGenerator::update_scalar() {
 
 void KernelGenerator::action(int depth) {
   const int64_t kind = random_.between(0, 99);
-  if (kind < 12) return copy_global_to_chip();
-  if (kind < 24) return copy_chip_to_chip();
-  if (kind < 30) return fill_part();
-  if (kind < 44) return gemm();
-  if (kind < 57) return reduce();
-  if (kind < 61) return update_scalar();
-  if (kind < 64) return transpose();
-  if (kind < 67) return gather();
-  if (kind < 70) return view();
+  if (kind < 10) return copy_global_to_chip();
+  if (kind < 20) return copy_chip_to_chip();
+  if (kind < 25) return fill_part();
+  if (kind < 37) return gemm();
+  if (kind < 49) return reduce();
+  if (kind < 53) return update_scalar();
+  if (kind < 58) return transpose();
+  if (kind < 62) return gather();
+  if (kind < 69) return view();
   if (kind < 73) return shared_sums();
   if (kind < 80 || depth == 0) {
     const std::optional<TileInfo> dst = some_tile(true);

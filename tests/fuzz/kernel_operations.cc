@@ -112,7 +112,7 @@ void KernelGenerator::view() {
   if (!root || root->empty() || root->strided) return;
   TileInfo out = *root;
   out.root = root->storage();
-  if (random_.chance(40)) {
+  if (random_.chance(60)) {
     out.dtype = random_.pick({DType::f32, DType::f16, DType::bf16, DType::i32, DType::u8, DType::i16, DType::u32});
   }
   // Bits of floats that are known up to rounding only make integers of which nothing is known.
