@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/kernel.h"
+#include "ops/report.h"
 #include "support/text_writer.h"
 #include "target/cpu.h"
 
@@ -27,11 +28,14 @@ struct CheckSite {
   std::string tile;
   std::string shape;  // "[128, 64]"
   bool is_store = false;
-  bool is_loop = false;  // a while loop that a launch may be interrupted in; it has no tile
+  bool is_loop = false;        // a while loop that a launch may be interrupted in; it has no tile
   std::string condition = {};  // of an assumption; then there is no tile
   Loc loc;
   Loc declared;
 };
+
+// A print or an assertion in the text, numbered from 0: the argument of Failure::report.
+using CpuReport = ops::Report;
 
 struct CpuModule {
   std::string source;     // without line comments; the cache key is made of it
@@ -39,6 +43,8 @@ struct CpuModule {
   SourceMap source_map;   // of `source`
   std::vector<CpuEntry> entries;
   std::vector<CheckSite> sites;
+  std::vector<CpuReport> reports;
+  bool reinterprets = false;  // some memory is read by two element types
 };
 
 CpuModule emit_cpu(const ir::Program& lowered, const CpuTarget& target);

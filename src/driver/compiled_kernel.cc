@@ -90,8 +90,8 @@ void throw_failed_check(const codegen::CheckSite& site, const long long* at) {
   const auto rank = size_t(std::count(site.shape.begin(), site.shape.end(), ',')) + 1;
   std::string index;
   for (size_t d = 0; d < std::min<size_t>(rank, 7); ++d) index += fmt::format("{}{}", d ? ", " : "", at[d]);
-  throw invalid_kernel(site.loc, "{}[{}] is {} outside its shape {}", site.tile, index, site.is_store ? "written" : "read",
-                       site.shape)
+  throw invalid_kernel(site.loc, "{}[{}] is {} outside its shape {}", site.tile, index,
+                       site.is_store ? "written" : "read", site.shape)
       .note(fmt::format("{}  {}", site.tile, site.shape), site.declared)
       .hint("guard the access with T::if_ or T::if_then_else, or make the tile larger");
 }
@@ -126,7 +126,7 @@ std::string CompiledKernel::report() const {
     const std::lock_guard lock(impl_->mutex);
     for (size_t k = 0; k < impl_->empty_launches.size(); ++k) {
       if (impl_->empty_launches[k] == 0) continue;
-      out += fmt::format("kernel {}: {} launches had a grid without blocks\n", impl_->program.kernels[k].name,
+      out += fmt::format("kernel {}: {} launches had a grid without blocks\n", "tw_" + impl_->program.kernels[k].name,
                          impl_->empty_launches[k]);
     }
   }

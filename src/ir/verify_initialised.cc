@@ -46,9 +46,10 @@ class InitialisationChecker {
     for (size_t i = 0; i < kernel.tiles.size(); ++i) {
       const auto first = std::find_if(kernel.tiles.begin(), kernel.tiles.end(),
                                       [&](const Tile& t) { return t.name == kernel.tiles[i].name; });
-      // Rows of one name are views of one tile, unless an operation's expansion made them.
-      const bool is_view = kernel.tiles[i].origin.empty() || kernel.tiles[i].unchecked;
-      storage_.push_back(is_view ? size_t(first - kernel.tiles.begin()) : i);
+      // Rows of one name are one tile, unless an operation's expansion made them.
+      const bool is_same = kernel.tiles[i].origin.empty() || kernel.tiles[i].unchecked;
+      const TileId row = is_same ? TileId(first - kernel.tiles.begin()) : TileId(i);
+      storage_.push_back(size_t(kernel.storage_of(row)));
     }
   }
 
@@ -75,12 +76,13 @@ class InitialisationChecker {
 void InitialisationChecker::read(TileId id, bool is_update, const Loc& loc) const {
   const Tile& tile = kernel_.tile(id);
   if (!tile.on_chip() || written_[storage_[size_t(id)]] || tile.num_elems() == 0) return;
-  throw note_tile(invalid_kernel(loc, "{} is read here but nothing wrote it before", tile.name)
-                      .hint(is_update ? fmt::format("call T::clear({}) first, or have the operation clear it", tile.name)
-                                      : fmt::format("tiles start undefined; write {} first, for instance with T::copy "
-                                                    "or T::fill",
-                                                    tile.name)),
-                  tile);
+  throw note_tile(
+      invalid_kernel(loc, "{} is read here but nothing wrote it before", tile.name)
+          .hint(is_update ? fmt::format("call T::clear({}) first, or have the operation clear it", tile.name)
+                          : fmt::format("tiles start undefined; write {} first, for instance with T::copy "
+                                        "or T::fill",
+                                        tile.name)),
+      tile);
 }
 
 void InitialisationChecker::read(const Expr& e, const Loc& loc) const {
@@ -144,6 +146,9 @@ struct InitialisationChecker::Collect {
   void operator()(const StoreStmt& store) const {
     if (!c.loads(store.value, store.tile)) add(store.tile);
   }
+  void operator()(const AtomicStmt& atomic) const {
+    if (atomic.kind == AtomicKind::store) add(atomic.tile);
+  }
   void operator()(const ForStmt& loop) const {
     if (!never_runs(loop)) c.collect(loop.body, out);
   }
@@ -176,6 +181,12 @@ struct InitialisationChecker::Walk {
     c.read(store.indices, loc);
     c.read(store.value, loc);
     c.written_[c.storage_[size_t(store.tile)]] = true;
+  }
+  void operator()(const AtomicStmt& atomic) const {
+    c.read(atomic.indices, loc);
+    if (atomic.value) c.read(atomic.value, loc);
+    if (atomic.kind != AtomicKind::store) c.read(atomic.tile, false, loc);
+    if (atomic.kind != AtomicKind::load) c.written_[c.storage_[size_t(atomic.tile)]] = true;
   }
   void operator()(const ForStmt& loop) const {
     for (const LoopDim& dim : loop.dims) {

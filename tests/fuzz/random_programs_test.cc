@@ -312,7 +312,10 @@ std::vector<std::string> required() {
                                   "if",
                                   "let"};
   for (const char* t : {"f32", "f16", "bf16", "i32"}) {
-    for (const char* op : {"copy", "fill", "gemm"}) out.push_back(fmt::format("op {} {}", op, t));
+    for (const char* op : {"copy", "fill", "transpose", "gather", "gemm"})
+      out.push_back(fmt::format("op {} {}", op, t));
+    out.push_back(fmt::format("reshape {}", t));
+    out.push_back(fmt::format("view of {}", t));
     out.push_back(fmt::format("store {}", t));
   }
   for (int number = 0; number < kNumDTypes; ++number) {
@@ -322,6 +325,14 @@ std::vector<std::string> required() {
     for (const char* op : {"reduce_sum", "reduce_max", "reduce_min", "reduce_abssum", "reduce_absmax"}) require(op);
     if (is_float(t)) continue;
     for (const char* op : {"reduce_bitand", "reduce_bitor", "reduce_bitxor"}) require(op);
+  }
+  for (const char* t : {"f32", "f16", "bf16", "f64", "i32", "u32", "i64", "u64"}) {
+    for (const char* word : {"add", "max", "min", "and", "or", "xor"}) {
+      const bool bits = *word == 'a' ? word[1] == 'n' : *word == 'o' || *word == 'x';
+      if (bits && std::string_view(t).find('f') != std::string_view::npos) continue;
+      out.push_back(fmt::format("op atomic_{} {}", word, t));
+      out.push_back(fmt::format("atomic {} {}", word, t));
+    }
   }
   for (const char* kind : {"load", "add", "sub", "mul", "min", "max", "eq", "ne", "lt", "le", "select", "cast"}) {
     for (const char* c : {"float", "int"}) out.push_back(fmt::format("expr {} {}", kind, c));

@@ -54,9 +54,13 @@ T::Tile declare_tensor(const std::string& name, const HostArray& like, double sa
 std::vector<Row> copy_rows();
 std::vector<Row> cast_rows();
 std::vector<Row> fill_rows();
+std::vector<Row> transpose_rows();
+std::vector<Row> gather_rows();
+std::vector<Row> view_rows();
 std::vector<Row> gemm_rows();
 std::vector<Row> reduce_rows();
 std::vector<Row> scan_rows();
+std::vector<Row> atomic_rows();
 std::vector<Row> float_rows();
 std::vector<Row> math_rows();
 std::vector<Row> function_rows();
