@@ -150,6 +150,7 @@ Kernel Module::kernel(const std::string& name) const {
 }
 
 void Kernel::launch(const LaunchConfig& config, std::span<void* const> parameters) const {
+  if (config.grid[0] == 0 || config.grid[1] == 0 || config.grid[2] == 0) return;  // the driver refuses it
   const CurrentContext current(*device_);
   const DriverLaunch launch(config);
   const int status = device_->driver().api().cuLaunchKernelEx(&launch.config, function_,

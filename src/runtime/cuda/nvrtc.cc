@@ -189,7 +189,7 @@ class OwnedProgram {
   // Empty when there is none.
   std::string cubin() {
     size_t size = 0;
-    if (api_.cubin_size(program_, &size) != kSuccess) return {};
+    if (api_.cubin_size(program_, &size) != kSuccess || size == 0) return {};
     std::string out(size, '\0');
     return api_.cubin(program_, out.data()) == kSuccess ? out : std::string();
   }
