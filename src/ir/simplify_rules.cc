@@ -149,6 +149,9 @@ Expr simplify_cast(const Expr& e, const Facts& facts) {
   const Expr& middle = e.arg(0);
   if (!middle.is(ExprKind::cast)) return e;
   const Expr& x = middle.arg(0);
+  // A float saturates on its way to an integer, where the integer itself would wrap.
+  const bool through_float = !is_float(x.dtype()) && is_float(middle.dtype()) && is_integer(e.dtype());
+  if (through_float && !is_widening(x.dtype(), e.dtype())) return e;
   if (is_widening(x.dtype(), middle.dtype()) || is_cast_of_same_value(middle, facts)) {
     return cast(x, e.dtype(), e.loc());
   }

@@ -121,6 +121,10 @@ TEST_F(Simplify, BitsAndCasts) {
   expect(cast(cast(s, DType::f64), DType::f32), cast(s, DType::f32));
   expect_same(cast(cast(f, DType::f16), DType::f32));
   expect_same(cast(cast(s, DType::f32), DType::i32));
+  // A float on the way saturates; without it the integer wraps.
+  expect_same(cast(cast(s, DType::f64), DType::u32));
+  expect_same(cast(cast(s, DType::f64), DType::i8));
+  expect(cast(cast(s, DType::f64), DType::i64), cast(s, DType::i64));
   expect(call(MathFn::abs, i), i);
 }
 
