@@ -62,7 +62,13 @@ class SerialUses : public ir::Visitor {
   }
   void visit(const Stmt& stmt) override {
     const auto* loop = ir::get_if<ir::ForStmt>(stmt);
-    if (loop && loop->kind == ir::LoopKind::parallel) return;
+    if (loop && loop->kind == ir::LoopKind::parallel) {
+      for (const ir::LoopDim& dim : loop->dims) {
+        visit(dim.begin);
+        visit(dim.extent);
+      }
+      return;
+    }
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) add(store->tile);
     visit_parts(stmt);
   }
@@ -136,8 +142,8 @@ bool reinterprets(const ir::Program& program) {
 // Bytes of an on-chip tile in scratch, padding included.
 int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_of(passes::storage_of(tile)); }
 
-// An initialiser; the 16-bit floats are structs.
-std::string zero_of(const std::string& type) { return type.ends_with("F16") ? "{}" : " = 0"; }
+// An initialiser; elements as they lie in memory may be structs.
+std::string zero_of(const Tile& tile) { return tile.packed ? "{}" : " = 0"; }
 
 // Writes the body of one kernel.
 class CpuKernelWriter {
@@ -230,7 +236,7 @@ int64_t CpuKernelWriter::write_scratch() {
     if (!tile.on_chip() || tile.unchecked || tile.view_of >= 0 || is_only_private(TileId(i))) continue;
     const std::string type = names_.memory_type(TileId(i)), name = names_.tile(TileId(i));
     if (tile.rank() == 0) {
-      out_.line(fmt::format("{} {}{};", type, name, zero_of(type)), tile.loc);
+      out_.line(fmt::format("{} {}{};", type, name, zero_of(tile)), tile.loc);
       write_views(TileId(i), tile.loc);
       continue;
     }
@@ -267,7 +273,7 @@ void CpuKernelWriter::write_private_tiles(const Block& body, const Loc& loc) {
     const std::string type = names_.memory_type(id);
     // Views may need more than the alignment of the element.
     const char* align = tile.packed ? "alignas(8) " : "";
-    out_.line(fmt::format("{}{} {}{}{};", align, type, names_.tile(id), size, size.empty() ? zero_of(type) : ""), loc);
+    out_.line(fmt::format("{}{} {}{}{};", align, type, names_.tile(id), size, size.empty() ? zero_of(tile) : ""), loc);
     write_views(id, loc);
   }
 }

@@ -323,6 +323,7 @@ Row small_views() {
         x[1](7) = T::view(one, {1}, T::u32)(0);
         auto pair = T::alloc_local({2}, T::f32);
         auto words = T::view(pair, {1, 2}, T::u32);
+        words(0, 0) = 7;  // hidden by what the iterations have
         for (auto i : T::Parallel(7)) {
           pair(0) = i;
           pair(1) = -i;
