@@ -151,8 +151,8 @@ void Emitter::declare_local(TileId id, const Loc& loc) {
   const Tile& tile = kernel_.tile(id);
   const std::string size = tile.rank() == 0 ? "" : fmt::format("[{}]", std::max<int64_t>(tile.layout->cosize(), 1));
   const std::string type = names_.memory_type(id);
-  // The narrow floats are structs. Views may need more than the alignment of the element.
-  const char* zero = type.starts_with("tw::") && is_narrow_float(tile.dtype) ? "{}" : " = 0";
+  // Elements as they lie in memory may be structs. Views may need more than the alignment of the element.
+  const char* zero = tile.packed ? "{}" : " = 0";
   const char* align = tile.packed ? "alignas(8) " : "";
   out_.line(fmt::format("{}{} {}{}{};", align, type, names_.tile(id), size, size.empty() ? zero : ""), loc);
   declare_views(id, loc);

@@ -160,7 +160,9 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   const DType from = tile(op.tiles[0]).dtype, to = tile(op.tiles[1]).dtype;
   if (in ? !is_widening(from, to) || tile(global).safe_value != 0 : !converts_exactly(from, to)) return false;
   if (tile(chip).rank() == 0 || !inside(chip)) return false;
-  if (tile(chip).packed && (is_narrow_float(tile(chip).dtype) || is_boolean(tile(chip).dtype))) return false;
+  // The atoms hold elements as they are computed with.
+  const DType computed = cpu_storage(tile(chip).dtype);
+  if (tile(chip).packed && (storage_of(tile(chip)) != computed || is_boolean(computed))) return false;
   const std::vector<int> chip_dims = ops::wide_dims(chip), global_dims = ops::wide_dims(global);
   const int rank = tile(chip).rank();
   // The last wide dimension is the row's; it must be contiguous on chip.

@@ -285,7 +285,7 @@ void KernelGenerator::action(int depth) {
   if (kind < 58) return transpose();
   if (kind < 62) return gather();
   if (kind < 69) return view();
-  if (kind < 73) return shared_sums();
+  if (kind < 73) return plan_.atomics ? shared_sums() : view();
   if (kind < 80 || depth == 0) {
     const std::optional<TileInfo> dst = some_tile(true);
     if (dst && !dst->serial_only && dst->rank() > 0 && !dst->empty()) return parallel_into(*dst, true);

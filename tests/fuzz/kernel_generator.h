@@ -32,6 +32,7 @@ struct KernelPlan {
   std::vector<int64_t> grid_extents;  // their values
   std::vector<Output> outputs;        // every element inside the tensors is written
   std::vector<Sums> sums;
+  bool atomics = true;                    // also of shared tiles
   std::vector<TileInfo> dumps;            // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
   Surroundings surroundings;              // tensors and scalars of the program
   std::map<std::string, int64_t>* words;  // how often a word was used that the tree does not show

@@ -112,11 +112,11 @@ void KernelGenerator::view() {
   if (!root || root->empty() || root->strided) return;
   TileInfo out = *root;
   out.root = root->storage();
-  if (random_.chance(60)) {
+  if (random_.chance(85)) {
     out.dtype = random_.pick({DType::f32, DType::f16, DType::bf16, DType::i32, DType::u8, DType::i16, DType::u32});
   }
   // Bits of floats that are known up to rounding only make integers of which nothing is known.
-  if (is_float(root->dtype) && is_integer(out.dtype) && !root->frozen && random_.chance(70)) out.dtype = root->dtype;
+  if (is_float(root->dtype) && is_integer(out.dtype) && !root->frozen && random_.chance(20)) out.dtype = root->dtype;
   if (is_boolean(root->dtype)) out.dtype = root->dtype;
   const int64_t bits = num_elems(root->shape) * bits_of(root->dtype);
   if (bits % bits_of(out.dtype) != 0) out.dtype = root->dtype;

@@ -241,7 +241,8 @@ void Generator::add_kernel(bool is_last) {
   for (int64_t i = 0; i < outputs; ++i) plan.outputs.push_back(plan_output(plan, !is_last && i == 0));
   int64_t blocks = 1;
   for (int64_t e : plan.grid_extents) blocks *= e;
-  for (int i = 0; i < 2; ++i) plan.sums.push_back(plan_sums());
+  plan.atomics = has_atomics(seed_);
+  for (int i = 0; plan.atomics && i < 4; ++i) plan.sums.push_back(plan_sums());
   plan.dumps.push_back(add_tensor(DType::f64, {blocks, 8, random_.between(6, 10), random_.between(12, 24)}, "D"));
   plan.dumps.push_back(add_tensor(tensor_dtype(), {blocks, 2, random_.between(6, 10), random_.between(12, 24)}, "D"));
   for (size_t g = 0; g < plan.grid_extents.size(); ++g) {

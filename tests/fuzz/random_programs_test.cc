@@ -258,18 +258,19 @@ void FuzzRun::compare(const std::vector<const Expected*>& batch, const CompileOp
 
 void FuzzRun::batch(uint64_t first, uint64_t last) {
   std::vector<std::unique_ptr<Expected>> programs;
-  std::vector<const Expected*> best, other;
+  std::vector<const Expected*> best, cuda, other;
   for (uint64_t seed = first; seed < last; ++seed) {
     programs.push_back(expect(seed));
     if (!programs.back()) continue;
     best.push_back(programs.back().get());
+    if (!has_atomics(seed)) cuda.push_back(programs.back().get());
     if (seed % 4 == 0) other.push_back(programs.back().get());
   }
   // At -O3 a batch takes 15 s to compile, at -O0 2.4 s. What the host compiler makes of vector loops is seen at -O3
   // only.
   const uint64_t number = first / kBatch;
   compare(best, {.target = "cpu", .num_threads = 2, .optimize = number % kBatchesPerOptimized == 0 ? 3 : 0});
-  if (has_gpu()) compare(best, {.target = "cuda"});
+  if (has_gpu()) compare(cuda, {.target = "cuda"});
   const CpuLevel level = probe_cpu().level;
   if (level == CpuLevel::generic) return;
   // Every fourth program, at the lower levels in turn.

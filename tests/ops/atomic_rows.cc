@@ -275,6 +275,33 @@ Row scalar_tensor() {
       });
 }
 
+// A read depends on the atomic of the same iteration before it, whatever overlaps.
+Row reads_between() {
+  return tensor_row(
+      "reads between atomics of a pipelined loop", {HostArray(T::i32, {1}), HostArray(T::i32, {6})},
+      [](const Tiles& x) {
+        auto [b] = T::Kernel({1});
+        auto s = T::alloc_shared({2}, T::i32);
+        T::clear(s);
+        for (auto k : T::Pipelined(6, {.num_stages = 3})) {
+          T::atomic_add(x[0](0), k);
+          T::atomic_add(s(k % 2), x[0](0));
+          s((k + 1) % 2) = s(k % 2) * 2;
+          x[1](k) = s((k + 1) % 2) + x[0](0);
+        }
+      },
+      [](const Args&, std::vector<Expected>& after) {
+        int sum = 0, s[2] = {};
+        for (int k = 0; k < 6; ++k) {
+          sum += k;
+          s[k % 2] += sum;
+          s[(k + 1) % 2] = s[k % 2] * 2;
+          after[1].set(k, s[(k + 1) % 2] + sum);
+        }
+        after[0].set(0, sum);
+      });
+}
+
 }  // namespace
 
 std::vector<Row> atomic_rows() {
@@ -291,6 +318,8 @@ std::vector<Row> atomic_rows() {
   for (DType t : kIntegers) rows.push_back(bits(t));
   for (DType t : {T::f16, T::bf16, T::f32}) rows.push_back(neighbours(t));
   rows.push_back(scalar_tensor());
+  rows.push_back(reads_between());
+  for (Row& row : rows) row.no_cuda_code = true;
   return rows;
 }
 

@@ -12,7 +12,7 @@ namespace tilewright::interp {
 namespace {
 
 constexpr uint8_t kFreeBits = 0x80;
-constexpr size_t kMaxElementBytes = 8;
+constexpr size_t kMaxElementBytes = 16;
 
 }  // namespace
 

@@ -10,24 +10,28 @@ namespace tilewright::device::cpu {
 constexpr int k_relaxed = __ATOMIC_RELAXED, k_consume = __ATOMIC_CONSUME, k_acquire = __ATOMIC_ACQUIRE,
               k_release = __ATOMIC_RELEASE, k_acq_rel = __ATOMIC_ACQ_REL, k_seq_cst = __ATOMIC_SEQ_CST;
 
-// An element's bits, and the type in which it is computed with.
+// An element's bits; in memory they are an element of another type at the same time, which plain accesses use.
 template <int kBytes>
 struct BitsOf;
 template <>
 struct BitsOf<2> {
   using type = u16;
+  typedef u16 __attribute__((may_alias)) memory;
 };
 template <>
 struct BitsOf<4> {
   using type = u32;
+  typedef u32 __attribute__((may_alias)) memory;
 };
 template <>
 struct BitsOf<8> {
   using type = u64;
+  typedef u64 __attribute__((may_alias)) memory;
 };
 template <class T>
 using Bits = typename BitsOf<int(sizeof(T))>::type;
 
+// The type in which an element is computed with.
 template <class T>
 struct Element {
   using Value = T;
@@ -61,10 +65,15 @@ inline constexpr bool kIsInteger<u64> = true;
 // The order of the read that a failed exchange is.
 constexpr int read_order(int order) { return order == k_release ? k_relaxed : order == k_acq_rel ? k_acquire : order; }
 
+template <class T>
+TW_INLINE auto* memory_of(T* at) {
+  return reinterpret_cast<typename BitsOf<int(sizeof(T))>::memory*>(at);
+}
+
 template <int kOrder, class T, class F>
 TW_INLINE Value<T> exchange(T* at, F updated) {
   using E = Element<T>;
-  Bits<T>* const cell = reinterpret_cast<Bits<T>*>(at);
+  auto* const cell = memory_of(at);
   Bits<T> before = __atomic_load_n(cell, __ATOMIC_RELAXED);
   while (!__atomic_compare_exchange_n(cell, &before, E::bits(updated(E::value(before))), true, kOrder,
                                       read_order(kOrder))) {
@@ -101,11 +110,11 @@ TW_INLINE T atomic_xor(T* at, Value<T> v) {
 }
 template <int kOrder, class T>
 TW_INLINE Value<T> atomic_load(T* at) {
-  return Element<T>::value(__atomic_load_n(reinterpret_cast<Bits<T>*>(at), kOrder));
+  return Element<T>::value(__atomic_load_n(memory_of(at), kOrder));
 }
 template <int kOrder, class T>
 TW_INLINE void atomic_store(T* at, Value<T> v) {
-  __atomic_store_n(reinterpret_cast<Bits<T>*>(at), Element<T>::bits(v), kOrder);
+  __atomic_store_n(memory_of(at), Element<T>::bits(v), kOrder);
 }
 
 }  // namespace tilewright::device::cpu
