@@ -24,6 +24,8 @@ struct CompileOptions {
   // How hard the host compiler optimises, 0 to 3. Results stay within the same bounds; 0 compiles about six times
   // faster, for tests and for looking at generated code.
   int optimize = 3;
+  // Takes what T::print prints; empty: the standard output.
+  PrintHook on_print = {};
 };
 
 // Something that a compiler choice costs: which path was taken, why, and what it costs.
@@ -97,6 +99,6 @@ const { return bind_arguments({Argument(arguments)...}); }
 CompiledKernel compile(const Program& program, const CompileOptions& options = {});
 
 // The same program run by the reference interpreter: slow, exact, and with all checks. For tests and debugging.
-void interpret(const Program& program, std::vector<Argument> arguments);
+void interpret(const Program& program, std::vector<Argument> arguments, const PrintHook& on_print = {});
 
 }  // namespace tilewright

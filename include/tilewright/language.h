@@ -285,6 +285,24 @@ class Operand {
   SourcePos pos;
 };
 
+// What atomics and print take: a number, or a tile or a part of one, or a scalar variable.
+class Value {
+ public:
+  Value(const Tile& t, SourcePos p = SourcePos::here()) : operand_(Operand(t, p)) {}
+  Value(const Access& access, SourcePos p = SourcePos::here()) : operand_(Operand(access, p)) {}
+  Value(const Var& v, SourcePos p = SourcePos::here()) : operand_(Operand(v, p)) {}
+  template <class E>
+  requires(std::convertible_to<E, Expr> && !std::convertible_to<E, Operand>) Value(const E& number)
+      : number_(Expr(number)) {}
+
+  const std::optional<Operand>& operand() const { return operand_; }
+  const std::optional<Expr>& number() const { return number_; }
+
+ private:
+  std::optional<Operand> operand_;
+  std::optional<Expr> number_;
+};
+
 // A mutable scalar: `v = v + 1` stores, reading it in an expression loads.
 class Var {
  public:
@@ -348,6 +366,13 @@ Var alloc_var(DType dtype, SourcePos pos = SourcePos::here());
 // From here to the end of the enclosing block the condition holds: what the author knows and the compiler cannot.
 // Checked where it stands; a condition that does not hold ends the launch with an error.
 void assume(const Expr& condition, SourcePos pos = SourcePos::here());
+// The same storage by another shape: the elements in row-major order. Of on-chip tiles and contiguous tensors.
+Tile reshape(const Tile& tile, const Shape& shape, SourcePos pos = SourcePos::here());
+// The same bits by another shape and dtype; what is written through one is read through the other.
+Tile view(const Tile& tile, const Shape& shape, DType dtype, SourcePos pos = SourcePos::here());
+Tile view(const Tile& tile, const Shape& shape, SourcePos pos = SourcePos::here());
+Tile view(const Tile& tile, DType dtype, SourcePos pos = SourcePos::here());  // of the same shape
+
 // A name for the value that `value` has here.
 Expr let(const Expr& value, SourcePos pos = SourcePos::here());
 
@@ -627,6 +652,10 @@ void loop_continue(SourcePos pos = SourcePos::here());
 void copy(const Operand& src, const Operand& dst, SourcePos pos = SourcePos::here());
 void fill(const Operand& dst, const Expr& value, SourcePos pos = SourcePos::here());
 void clear(const Operand& dst, SourcePos pos = SourcePos::here());
+// dst[..., j, i] = cast(src[..., i, j]).
+void transpose(const Operand& src, const Operand& dst, SourcePos pos = SourcePos::here());
+// dst[i, ...] = cast(src[index[i], ...]). An index outside reads a tensor's safe value, and is an error on chip.
+void gather(const Operand& src, const Operand& index, const Operand& dst, SourcePos pos = SourcePos::here());
 
 enum class WarpPolicy : uint8_t { Square, FullRow, FullCol };
 inline constexpr WarpPolicy Square = WarpPolicy::Square, FullRow = WarpPolicy::FullRow, FullCol = WarpPolicy::FullCol;
@@ -688,6 +717,52 @@ void cumsum(const Operand& src, const Operand& dst, const ScanOptions& options =
 void cumsum(const Operand& tile, const ScanOptions& options = {}, SourcePos pos = SourcePos::here());
 void cummax(const Operand& src, const Operand& dst, const ScanOptions& options = {}, SourcePos pos = SourcePos::here());
 void cummax(const Operand& tile, const ScanOptions& options = {}, SourcePos pos = SourcePos::here());
+
+struct AtomicOptions {
+  std::string memory_order = "relaxed";  // or consume, acquire, release, acq_rel, seq_cst
+  bool return_prev = false;              // of a single element: hand out the value from before
+  bool use_tma = false;                  // a wish for targets with bulk reductions; changes nothing in the result
+};
+// What an atomic hands out: the value from before, which only {.return_prev = true} has.
+class Previous {
+ public:
+  Previous() = default;
+  explicit Previous(Expr value) : value_(std::move(value)) {}
+  operator Expr() const;
+
+ private:
+  std::optional<Expr> value_;
+};
+// Updates that no other thread or block comes between. dst is an element, also inside T::Parallel, or a tile or a part
+// of one, and value one number or the elements of a tile. dst is in global or shared memory.
+Previous atomic_add(const Operand& dst, const Value& value, const AtomicOptions& options = {},
+                    SourcePos pos = SourcePos::here());
+Previous atomic_max(const Operand& dst, const Value& value, const AtomicOptions& options = {},
+                    SourcePos pos = SourcePos::here());
+Previous atomic_min(const Operand& dst, const Value& value, const AtomicOptions& options = {},
+                    SourcePos pos = SourcePos::here());
+Previous atomic_or(const Operand& dst, const Value& value, const AtomicOptions& options = {},
+                   SourcePos pos = SourcePos::here());
+Previous atomic_and(const Operand& dst, const Value& value, const AtomicOptions& options = {},
+                    SourcePos pos = SourcePos::here());
+Previous atomic_xor(const Operand& dst, const Value& value, const AtomicOptions& options = {},
+                    SourcePos pos = SourcePos::here());
+// Two (f16, bf16, f32) or four (f32) neighbours in the last dimension, from dst and value on; each is one atomic_add.
+void atomic_addx2(const Access& dst, const Access& value, const AtomicOptions& options = {},
+                  SourcePos pos = SourcePos::here());
+void atomic_addx4(const Access& dst, const Access& value, const AtomicOptions& options = {},
+                  SourcePos pos = SourcePos::here());
+// One element.
+Expr atomic_load(const Access& src, const std::string& memory_order = "seq_cst", SourcePos pos = SourcePos::here());
+void atomic_store(const Access& dst, const Expr& value, const std::string& memory_order = "seq_cst",
+                  SourcePos pos = SourcePos::here());
+
+// Writes a number, or the first 256 elements of a tile, with a message to the standard output (CompileOptions::on_print
+// takes it elsewhere): docs/language.md has the format. Also inside T::Parallel for numbers.
+void print(const Value& value, const std::string& message = {}, SourcePos pos = SourcePos::here());
+void print(const std::string& message, SourcePos pos = SourcePos::here());
+// Ends the launch with an error where the condition is false. Also inside T::Parallel.
+void device_assert(const Expr& condition, const std::string& message = {}, SourcePos pos = SourcePos::here());
 
 enum class Order : uint8_t { row, col };
 inline constexpr Order row = Order::row, col = Order::col, column = Order::col;

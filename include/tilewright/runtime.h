@@ -6,12 +6,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 namespace tilewright {
+
+// Takes the text of one T::print, lines with their ends. Never called from two threads at once by one kernel.
+using PrintHook = std::function<void(std::string_view text)>;
 
 enum class DeviceKind : uint8_t { cpu, cuda };
 

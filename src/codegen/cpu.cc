@@ -2,7 +2,9 @@
 
 #include "codegen/embedded.h"
 #include "codegen/emitter.h"
+#include "ir/rewrite.h"
 #include "passes/cpu_atoms.h"
+#include "passes/cpu_storage.h"
 #include "support/error.h"
 
 #include <algorithm>
@@ -20,19 +22,70 @@ using ir::TileId;
 
 namespace {
 
+class Asserts : public ir::Visitor {
+ public:
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    found = found || (op && op->def->reports && ir::text_attr(op->attrs, "kind") == "assert");
+    visit_parts(stmt);
+  }
+  bool found = false;
+};
+
+bool asserts(const Block& body) {
+  Asserts asserts;
+  asserts.visit(body);
+  return asserts.found;
+}
+
+// Whether blocks may access one element of a tensor atomically.
+bool shares_elements(const ir::Program& program) {
+  class Finder : public ir::Visitor {
+   public:
+    using Visitor::visit;
+    void visit(const Stmt& stmt) override {
+      const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt);
+      found = found || (atomic && !kernel->tile(atomic->tile).on_chip());
+      visit_parts(stmt);
+    }
+    const Kernel* kernel = nullptr;
+    bool found = false;
+  } finder;
+  for (const Kernel& kernel : program.kernels) {
+    finder.kernel = &kernel;
+    finder.visit(kernel.body);
+  }
+  return finder.found;
+}
+
+// Two rows of one storage by different element types.
+bool reinterprets(const ir::Program& program) {
+  const auto differs = [](const auto& rows) {
+    return std::any_of(rows.begin(), rows.end(), [&](const auto& row) {
+      return row.view_of >= 0 && row.dtype != rows[size_t(row.view_of)].dtype;
+    });
+  };
+  return differs(program.tensors) ||
+         std::any_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel& k) { return differs(k.tiles); });
+}
+
 // Bytes of an on-chip tile in scratch, padding included.
-int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_of(cpu_storage(tile.dtype)); }
+int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_of(passes::storage_of(tile)); }
 
 // Writes the body of one kernel.
 class CpuKernelWriter : public Emitter {
  public:
-  CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, std::vector<CheckSite>& sites)
-      : Emitter(program, kernel, NarrowTiles::global, out, sites) {}
+  CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, CpuModule& module)
+      : Emitter(program, kernel, NarrowTiles::global, out, module.sites), reports_(module.reports) {}
 
   CpuEntry write();
 
  private:
   void write_op(const OpStmt& op, const Loc& loc) override;
+  void write_atomic(const ir::AtomicStmt& atomic, const Loc& loc) override {
+    out_.line(exprs_.atomic(atomic, loc), loc);
+  }
   std::string loop_hint(const ir::ForStmt& loop, size_t dim) const override;
   void open_while(const ir::WhileStmt& loop, const Loc& loc) override;
   void write_arguments();
@@ -42,7 +95,9 @@ class CpuKernelWriter : public Emitter {
   void write_gemm(const OpStmt& op, const Loc& loc);
   void write_reduce_row(const OpStmt& op, const Loc& loc);
   void write_reduce_columns(const OpStmt& op, const Loc& loc);
+  void write_report(const OpStmt& op, const Loc& loc);
 
+  std::vector<CpuReport>& reports_;
   bool streams_ = false;  // a copy out of scratch may bypass the caches
 };
 
@@ -69,16 +124,17 @@ int64_t CpuKernelWriter::write_scratch() {
   int64_t bytes = 0;
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
     const Tile& tile = kernel_.tiles[i];
-    if (!tile.on_chip() || tile.unchecked || is_private(TileId(i))) continue;
-    const std::string type = names_.memory_type(TileId(i)), name = names_.tile(TileId(i));
+    if (!tile.on_chip() || tile.unchecked || tile.view_of >= 0 || is_only_private(TileId(i))) continue;
     if (tile.rank() == 0) {
-      out_.line(fmt::format("{} {} = 0;", type, name), tile.loc);
+      declare_local(TileId(i), tile.loc);
       continue;
     }
+    const std::string type = names_.memory_type(TileId(i)), name = names_.tile(TileId(i));
     out_.line(fmt::format("{}* const {} = reinterpret_cast<{}*>(scratch + {});  // {}", type, name, type, bytes,
                           ir::describe(tile)),
               tile.loc);
     bytes += (storage_bytes(tile) + 63) / 64 * 64;
+    declare_views(TileId(i), tile.loc);
   }
   return bytes;
 }
@@ -93,6 +149,8 @@ CpuEntry CpuKernelWriter::write() {
   write_arguments();
   entry.scratch_bytes = write_scratch();
   out_.open("for (long long block = first; block < last; ++block) {", kernel_.loc);
+  // Blocks that have not begun are not needed after a failed assertion.
+  if (asserts(kernel_.body)) out_.line("if (tw::stopped(failure)) return;", kernel_.loc);
   write_block_indices();
   Emitter::write(kernel_.body);
   out_.close();
@@ -104,7 +162,10 @@ CpuEntry CpuKernelWriter::write() {
 // What the author asked for, as far as the host compilers take it.
 std::string CpuKernelWriter::loop_hint(const ir::ForStmt& loop, size_t dim) const {
   constexpr int64_t kMaxFactor = 65534;  // of g++
-  if (loop.kind == ir::LoopKind::parallel) return dim + 1 == loop.dims.size() ? "TW_VECTORIZE" : "";
+  if (loop.kind == ir::LoopKind::parallel) {
+    const bool innermost = dim + 1 == loop.dims.size();
+    return innermost && !iterations_meet(loop.body) ? "TW_VECTORIZE" : "";
+  }
   int64_t factor = ir::int_attr(loop.attrs, "factor", 0);
   if (ir::bool_attr(loop.attrs, "explicit", false)) factor = loop.dims[0].extent.as_int().value_or(0);
   if (loop.kind != ir::LoopKind::unrolled || factor < 1) return "";
@@ -126,7 +187,23 @@ void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);
   if (op.def == &passes::cpu_reduce_row()) return write_reduce_row(op, loc);
   if (op.def == &passes::cpu_reduce_columns()) return write_reduce_columns(op, loc);
+  if (op.def->reports) return write_report(op, loc);
   throw internal_error(loc, "op {} reached the CPU emitter", op.def->name);
+}
+
+void CpuKernelWriter::write_report(const OpStmt& op, const Loc& loc) {
+  const CpuReport& report = reports_.emplace_back(CpuReport::of(op, kernel_, loc));
+  std::string cells;
+  for (size_t i = 1; i < op.scalars.size(); ++i) {
+    const Expr& e = op.scalars[i];
+    cells += fmt::format("{}tw::cell({}({}))", i > 1 ? ", " : "", value_type(e.dtype()), exprs_.text(e));
+  }
+  const std::string condition = exprs_.text(op.scalars[0]);
+  out_.open(fmt::format("if ({}({})) {{", report.is_assert ? "!" : "", condition), loc);
+  out_.line(fmt::format("const tw::i64 cells[] = {{{}}};", cells), loc);
+  out_.line(fmt::format("failure->report(failure->host, {}, cells);", reports_.size() - 1), loc);
+  if (report.is_assert) out_.line("return;", loc);
+  out_.close();
 }
 
 void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
@@ -207,15 +284,17 @@ CpuModule emit_cpu(const ir::Program& lowered, const CpuTarget& target) {
   CpuModule module;
   TextWriter out;
   out.line(fmt::format("// {}, generated by Tilewright for {}.", lowered.name, target.name()));
-  for (const char* header : {"math.h", "reduce.h", "gemm.h"}) {
+  for (const char* header : {"math.h", "reduce.h", "gemm.h", "atomic.h"}) {
+    if (header == std::string_view("atomic.h") && !shares_elements(lowered)) continue;
     out.line(fmt::format("#include <tilewright/device/cpu/{}>", header));
   }
   out.line();
   out.line("namespace tw = tilewright::device::cpu;");
   for (const Kernel& kernel : lowered.kernels) {
     out.line();
-    module.entries.push_back(CpuKernelWriter(lowered, kernel, out, module.sites).write());
+    module.entries.push_back(CpuKernelWriter(lowered, kernel, out, module).write());
   }
+  module.reinterprets = reinterprets(lowered);
   module.source = out.text();
   module.annotated = out.annotated();
   module.source_map = out.source_map();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/kernel.h"
+#include "ops/report.h"
 #include "support/text_writer.h"
 #include "target/cpu.h"
 
@@ -33,12 +34,17 @@ struct CheckSite {
   Loc declared;
 };
 
+// A print or an assertion in the text, numbered from 0: the argument of Failure::report.
+using CpuReport = ops::Report;
+
 struct CpuModule {
   std::string source;     // without line comments; the cache key is made of it
   std::string annotated;  // with the author's lines as comments
   SourceMap source_map;   // of `source`
   std::vector<CpuEntry> entries;
   std::vector<CheckSite> sites;
+  std::vector<CpuReport> reports;
+  bool reinterprets = false;  // some memory is read by two element types
 };
 
 CpuModule emit_cpu(const ir::Program& lowered, const CpuTarget& target);

@@ -2,6 +2,7 @@
 
 #include "ir/layout_offset.h"
 #include "ir/print.h"
+#include "passes/cpu_storage.h"
 #include "support/error.h"
 
 #include <array>
@@ -19,8 +20,8 @@ namespace {
 
 // Names that the generated text uses itself.
 bool is_reserved(const std::string& name) {
-  static const std::set<std::string, std::less<>> kReserved = {"tensors", "scalars", "first", "last", "scratch",
-                                                               "failure", "block",   "turn",  "tw"};
+  static const std::set<std::string, std::less<>> kReserved = {"tensors", "scalars", "first", "last",  "scratch",
+                                                               "failure", "block",   "turn",  "cells", "tw"};
   return kReserved.contains(name);
 }
 
@@ -123,7 +124,7 @@ std::string CpuNames::tile(TileId id) const {
 
 std::string CpuNames::memory_type(TileId id) const {
   const Tile& t = kernel_.tile(id);
-  return is_narrow(t) ? codegen::memory_type(t.dtype) : value_type(cpu_storage(t.dtype));
+  return is_narrow(t) ? codegen::memory_type(t.dtype) : value_type(passes::storage_of(t));
 }
 
 std::vector<Expr> CpuNames::strides(TileId id) const {
@@ -270,11 +271,6 @@ std::string CpuExprWriter::offset(TileId tile, std::span<const Expr> at) {
   return text(sum);
 }
 
-// A scalar tile that is a variable of the text, not memory behind a pointer.
-bool CpuExprWriter::is_variable(const Tile& tile) const {
-  return tile.on_chip() && tile.rank() == 0 && !names_.is_narrow(tile);
-}
-
 std::string CpuExprWriter::element(TileId tile, std::span<const Expr> at) {
   const Tile& t = names_.kernel().tile(tile);
   if (is_variable(t)) return names_.tile(tile);
@@ -353,6 +349,30 @@ std::string CpuExprWriter::assumption(const Expr& condition, const Loc& loc) {
   const std::string holds = text(condition, kUnary);
   sites_.push_back({.tile = {}, .shape = {}, .condition = ir::print(condition), .loc = loc, .declared = {}});
   return fmt::format("if (!{}) return tw::fail(failure, {});", holds, sites_.size());
+}
+
+std::string CpuExprWriter::atomic(const ir::AtomicStmt& atomic, const Loc& loc) {
+  const Tile& tile = names_.kernel().tile(atomic.tile);
+  const Expr old = ir::load(atomic.tile, tile.name, tile.dtype, atomic.indices, loc);
+  const std::string bind =
+      atomic.prev ? fmt::format("const {} {} = ", value_type(tile.dtype), names_.var(atomic.prev)) : std::string();
+  if (tile.on_chip()) {  // one thread runs the block
+    const std::optional<ExprKind> kind = ir::expr_kind(atomic.kind);
+    std::string out = atomic.prev ? fmt::format("{}{};", bind, text(old)) : std::string();
+    if (atomic.kind == ir::AtomicKind::load) return out;
+    const Expr& x = atomic.prev ? atomic.prev : old;
+    const ir::StoreStmt update{.tile = atomic.tile,
+                               .indices = atomic.indices,
+                               .value = kind ? ir::binary(*kind, x, atomic.value, loc) : atomic.value};
+    return out + (out.empty() ? "" : " ") + store(update, loc);
+  }
+  const std::string value = atomic.value ? ", " + text(atomic.value) : "";
+  const std::string call = fmt::format("tw::atomic_{}<tw::k_{}>({}{})", to_string(atomic.kind), to_string(atomic.order),
+                                       "&" + element(atomic.tile, atomic.indices), value);
+  if (tile.unchecked || tile.rank() == 0) return bind + call + ";";
+  const std::string condition = in_bounds(tile, atomic.indices);
+  if (!atomic.prev) return fmt::format("if ({}) {};", condition, call);
+  return fmt::format("{}{} ? {} : {};", bind, condition, call, text(ir::imm(tile.safe_value, tile.dtype)));
 }
 
 std::string CpuExprWriter::text(const Expr& e, int parent) {

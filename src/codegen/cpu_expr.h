@@ -12,7 +12,8 @@
 
 namespace tilewright::codegen {
 
-// Which tiles hold 16-bit floats and bools in 16 and 8 bits. Others hold the type that values are computed in.
+// Which tiles hold elements narrower than 32 bits as such. Others hold the type that values are computed in, but for
+// packed ones.
 enum class NarrowTiles : uint8_t {
   global,             // on the CPU
   global_and_shared,  // on GPUs, where only registers are wide
@@ -26,7 +27,9 @@ class CpuNames {
 
   std::string var(const ir::Expr& v) const;
   std::string tile(ir::TileId id) const;
-  bool is_narrow(const ir::Tile& tile) const {
+  bool is_narrow(const ir::Tile& tile) const { return in_common_memory(tile) || tile.packed; }
+  // Behind a pointer even where it is scalar: tensors, and shared memory on GPUs.
+  bool in_common_memory(const ir::Tile& tile) const {
     return !tile.on_chip() || (narrow_ == NarrowTiles::global_and_shared && tile.space == ir::Space::shared);
   }
   // The C++ type of one element in memory: "float", "tw::F16", ...
@@ -71,9 +74,13 @@ class CpuExprWriter {
   std::string assumption(const ir::Expr& condition, const Loc& loc);
   // The statement that stores `value` to the element.
   std::string store(const ir::StoreStmt& store, const Loc& loc);
+  // The statement of an atomic, which may define a variable.
+  std::string atomic(const ir::AtomicStmt& atomic, const Loc& loc);
+
+  // A scalar tile that is a variable of the text, not memory behind a pointer.
+  bool is_variable(const ir::Tile& tile) const { return tile.rank() == 0 && !names_.in_common_memory(tile); }
 
  private:
-  bool is_variable(const ir::Tile& tile) const;
   // The text of an index expression is an int.
   bool is_narrow(const ir::Expr& e) const;
   std::string index_binary(const ir::Expr& e, int parent);

@@ -28,6 +28,9 @@ class CudaKernelWriter : public Emitter {
 
  private:
   void write_op(const OpStmt& op, const Loc& loc) override;
+  void write_atomic(const ir::AtomicStmt&, const Loc& loc) override {
+    throw internal_error(loc, "an atomic reached the CUDA emitter");
+  }
   std::string loop_hint(const ir::ForStmt& loop, size_t) const override {
     const int64_t factor = ir::int_attr(loop.attrs, "factor", 0);
     if (ir::bool_attr(loop.attrs, "registers", false)) return "#pragma unroll";
@@ -60,7 +63,7 @@ void CudaKernelWriter::write_tiles() {
     const Tile& tile = kernel_.tiles[i];
     const TileId id = TileId(i);
     // An unchecked row shares the pointer of the row it was made from.
-    if (tile.unchecked) continue;
+    if (tile.unchecked || (tile.on_chip() && tile.view_of >= 0)) continue;
     const std::string type = names_.memory_type(id), name = names_.tile(id);
     if (!tile.on_chip()) {
       out_.line(fmt::format("{}* const {} = tensor_{};", type, name, tile.tensor), tile.loc);
@@ -68,7 +71,8 @@ void CudaKernelWriter::write_tiles() {
       out_.line(fmt::format("{}* const {} = reinterpret_cast<{}*>(shared_memory + {});  // {}", type, name, type,
                             plan_.offsets[i], ir::describe(tile)),
                 tile.loc);
-    } else if (!is_private(id)) {
+      declare_views(id, tile.loc);
+    } else if (!is_only_private(id)) {
       declare_local(id, tile.loc);
     }
   }
@@ -90,6 +94,7 @@ CudaEntry CudaKernelWriter::write() {
 }
 
 void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
+  if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   const auto address = [&](size_t i) { return exprs_.address(op.tiles[i]); };
   if (op.def == &passes::block_sync_op()) return out_.line("tw::sync_block();", loc);
   if (op.def == &passes::cp_async_commit_op()) return out_.line("tw::copy_async_commit();", loc);

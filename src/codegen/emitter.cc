@@ -1,5 +1,6 @@
 #include "codegen/emitter.h"
 
+#include "ir/op.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 
@@ -18,14 +19,16 @@ using ir::TileId;
 
 namespace {
 
-// Every local tile that a block stores to.
+// The storage of every local tile that a block stores to.
 class StoredLocals : public ir::Visitor {
  public:
   explicit StoredLocals(const Kernel& kernel) : kernel_(kernel) {}
   using Visitor::visit;
   void visit(const Stmt& stmt) override {
     const auto* store = ir::get_if<ir::StoreStmt>(stmt);
-    if (store && kernel_.tile(store->tile).space == ir::Space::local) tiles.insert(store->tile);
+    if (store && kernel_.tile(store->tile).space == ir::Space::local) {
+      tiles.insert(declaring_row(kernel_, store->tile));
+    }
     visit_parts(stmt);
   }
   std::set<TileId> tiles;
@@ -45,6 +48,56 @@ bool has_private_tiles(const ir::ForStmt& loop) {
   return loop.kind == ir::LoopKind::parallel && !ir::bool_attr(loop.attrs, "registers", false);
 }
 
+// The storage of every tile that is used outside of parallel loops.
+class SerialUses : public ir::Visitor {
+ public:
+  explicit SerialUses(const Kernel& kernel) : kernel_(kernel) {}
+  using Visitor::visit;
+  void visit(const Expr& e) override {
+    if (!e) return;
+    if (e.is(ir::ExprKind::load)) add(e.tile_id());
+    visit_args(e);
+  }
+  void visit(const ir::TileRef& ref) override {
+    add(ref.tile);
+    Visitor::visit(ref);
+  }
+  void visit(const Stmt& stmt) override {
+    const auto* loop = ir::get_if<ir::ForStmt>(stmt);
+    if (loop && loop->kind == ir::LoopKind::parallel) {
+      for (const ir::LoopDim& dim : loop->dims) {
+        visit(dim.begin);
+        visit(dim.extent);
+      }
+      return;
+    }
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) add(store->tile);
+    visit_parts(stmt);
+  }
+  std::set<TileId> tiles;
+
+ private:
+  void add(TileId id) { tiles.insert(declaring_row(kernel_, id)); }
+  const Kernel& kernel_;
+};
+
+std::set<TileId> serially_used(const Kernel& kernel) {
+  SerialUses uses(kernel);
+  uses.visit(kernel.body);
+  return std::move(uses.tiles);
+}
+
+class MeetingPoints : public ir::Visitor {
+ public:
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    const auto* op = ir::get_if<ir::OpStmt>(stmt);
+    found = found || ir::get_if<ir::AtomicStmt>(stmt) || (op && op->def->reports);
+    visit_parts(stmt);
+  }
+  bool found = false;
+};
+
 class PrivateTiles : public ir::Visitor {
  public:
   explicit PrivateTiles(const Kernel& kernel) : kernel_(kernel) {}
@@ -62,6 +115,20 @@ class PrivateTiles : public ir::Visitor {
 
 }  // namespace
 
+TileId declaring_row(const Kernel& kernel, TileId id) {
+  const TileId root = kernel.storage_of(id);
+  if (!kernel.tile(root).unchecked) return root;
+  const auto it = std::find_if(kernel.tiles.begin(), kernel.tiles.end(),
+                               [&](const Tile& t) { return !t.unchecked && t.name == kernel.tile(root).name; });
+  return TileId(it - kernel.tiles.begin());
+}
+
+bool iterations_meet(const Block& body) {
+  MeetingPoints points;
+  points.visit(body);
+  return points.found;
+}
+
 std::set<TileId> private_tiles(const Kernel& kernel) {
   PrivateTiles finder(kernel);
   finder.visit(kernel.body);
@@ -77,14 +144,38 @@ Emitter::Emitter(const ir::Program& program, const Kernel& kernel, NarrowTiles n
       sites_(sites),
       out_(out),
       facts_(ir::kernel_facts(program, kernel)),
-      private_(private_tiles(kernel)) {}
+      private_(private_tiles(kernel)),
+      used_serially_(serially_used(kernel)) {}
+
+bool Emitter::is_only_private(TileId id) const {
+  const TileId row = declaring_row(kernel_, id);
+  return private_.contains(row) && !used_serially_.contains(row);
+}
 
 std::string Emitter::lanes_guard(const ir::ExecSet&) const { return ""; }
 
 void Emitter::declare_local(TileId id, const Loc& loc) {
   const Tile& tile = kernel_.tile(id);
   const std::string size = tile.rank() == 0 ? "" : fmt::format("[{}]", std::max<int64_t>(tile.layout->cosize(), 1));
-  out_.line(fmt::format("{} {}{}{};", names_.memory_type(id), names_.tile(id), size, size.empty() ? " = 0" : ""), loc);
+  const std::string type = names_.memory_type(id);
+  // Elements as they lie in memory may be structs. Views may need more than the alignment of the element.
+  const char* zero = tile.packed ? "{}" : " = 0";
+  const char* align = tile.packed ? "alignas(8) " : "";
+  out_.line(fmt::format("{}{} {}{}{};", align, type, names_.tile(id), size, size.empty() ? zero : ""), loc);
+  declare_views(id, loc);
+}
+
+void Emitter::declare_views(TileId root, const Loc& loc) {
+  const std::string address = (exprs_.is_variable(kernel_.tile(root)) ? "&" : "") + names_.tile(root);
+  for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
+    const Tile& tile = kernel_.tiles[i];
+    if (tile.view_of != root || tile.unchecked) continue;
+    const std::string type = names_.memory_type(TileId(i)), name = names_.tile(TileId(i));
+    const std::string cast = fmt::format("reinterpret_cast<{}*>({})", type, address);
+    out_.line(exprs_.is_variable(tile) ? fmt::format("{}& {} = *{};", type, name, cast)
+                                       : fmt::format("{}* const {} = {};", type, name, cast),
+              loc);
+  }
 }
 
 void Emitter::write_block_indices() {
@@ -145,6 +236,7 @@ void Emitter::write(const Stmt& stmt) {
   if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) return write_op(*op, loc);
   if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) return write_loop(*loop, loc);
   if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) return out_.line(exprs_.store(*store, loc), loc);
+  if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) return write_atomic(*atomic, loc);
   if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
     const std::string value = exprs_.text(let->value);
     const std::string type = exprs_.define(let->var, {let->value});

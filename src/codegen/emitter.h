@@ -10,9 +10,15 @@
 
 namespace tilewright::codegen {
 
+// The row that declares the storage of `id`: no view, and not the unchecked form of another row.
+ir::TileId declaring_row(const ir::Kernel& kernel, ir::TileId id);
+
 // Local tiles that are private to each iteration of a parallel loop, because the loop writes them: they are declared in
-// its body.
+// its body. Declaring rows.
 std::set<ir::TileId> private_tiles(const ir::Kernel& kernel);
+
+// Whether iterations of a loop with this body touch common elements by right, or leave it: atomics and reports.
+bool iterations_meet(const ir::Block& body);
 
 class Emitter {
  public:
@@ -24,14 +30,18 @@ class Emitter {
   void write(const ir::Block& block);
   void write(const ir::Stmt& stmt);
   virtual void write_op(const ir::OpStmt& op, const Loc& loc) = 0;
+  virtual void write_atomic(const ir::AtomicStmt& atomic, const Loc& loc) = 0;
   // The line above the loop over a dimension, for the compiler of the text; empty for none.
   virtual std::string loop_hint(const ir::ForStmt& loop, size_t dim) const = 0;
   virtual void open_while(const ir::WhileStmt& loop, const Loc& loc);
   // What stands before the braces of a part that only some warps run: "if (...) ".
   virtual std::string lanes_guard(const ir::ExecSet& exec) const;
-  // A tile of its own memory, uninitialised; a scalar one begins with 0.
+  // A tile of its own memory, uninitialised, and its views; a scalar one begins with 0.
   void declare_local(ir::TileId id, const Loc& loc);
-  bool is_private(ir::TileId id) const { return private_.contains(id); }
+  // The other names of a tile's storage.
+  void declare_views(ir::TileId root, const Loc& loc);
+  // Used in parallel loops alone; otherwise the declaration in a loop hides one around it.
+  bool is_only_private(ir::TileId id) const;
   // Block indices from `block`, the number in launch order; the last grid dimension is the slowest.
   void write_block_indices();
 
@@ -47,6 +57,7 @@ class Emitter {
   void write_loop(const ir::ForStmt& loop, const Loc& loc);
 
   std::set<ir::TileId> private_;
+  std::set<ir::TileId> used_serially_;  // outside of parallel loops
 };
 
 }  // namespace tilewright::codegen

@@ -87,9 +87,11 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
   return CompiledKernel(std::move(impl));
 }
 
-void interpret(const Program& program, std::vector<Argument> arguments) {
+void interpret(const Program& program, std::vector<Argument> arguments, const PrintHook& on_print) {
   ir::verify(program.ir());
-  interpret(program.ir(), std::span<const Argument>(arguments));
+  InterpOptions options;
+  options.on_print = on_print;
+  interpret(program.ir(), std::span<const Argument>(arguments), options);
 }
 
 }  // namespace tilewright

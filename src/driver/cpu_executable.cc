@@ -3,6 +3,7 @@
 #include "driver/session.h"
 #include "passes/passes.h"
 #include "runtime/host_compiler.h"
+#include "runtime/print_text.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
 
@@ -12,6 +13,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <exception>
+#include <mutex>
 #include <new>
 
 namespace tilewright {
@@ -24,6 +27,8 @@ struct CpuFailure {
   long long at[7] = {};
   const unsigned* interrupts = nullptr;
   unsigned interrupts_before = 0;
+  void (*report)(void* host, long long number, const long long* cells) = nullptr;
+  void* host = nullptr;
 };
 
 // codegen/cpu.h describes the arguments.
@@ -89,9 +94,44 @@ class CpuExecutable : public Executable, public std::enable_shared_from_this<Cpu
   codegen::CpuModule module_;
   std::shared_ptr<LoadedModule> loaded_;
   std::vector<CpuEntryFunction*> entries_;
+  PrintHook on_print_;  // empty: standard output
+  mutable std::mutex print_mutex_;
 
  private:
   void check_scratch(size_t index, int64_t blocks) const;
+};
+
+// The host side of the prints and assertions of one kernel run.
+class Reports {
+ public:
+  Reports(const CpuExecutable& kernel, CpuFailure& failure) : kernel_(kernel), failure_(failure) {
+    failure.report = [](void* host, long long number, const long long* cells) {
+      static_cast<Reports*>(host)->take(size_t(number), cells);
+    };
+    failure.host = this;
+  }
+  void rethrow() const {
+    if (error_) std::rethrow_exception(error_);
+  }
+
+ private:
+  // Generated code has no exceptions, so that one of the hook waits for the end of the launch.
+  void take(size_t number, const long long* cells) noexcept {
+    const codegen::CpuReport& report = kernel_.module_.reports[number];
+    std::vector<int64_t> values(cells, cells + report.num_cells());
+    const std::lock_guard lock(kernel_.print_mutex_);
+    try {
+      if (report.is_assert) throw report.error(values);
+      print_text(kernel_.on_print_, report.text(values));
+    } catch (...) {
+      if (!error_) error_ = std::current_exception();
+      __atomic_store_n(&failure_.site, -1LL, __ATOMIC_RELAXED);
+    }
+  }
+
+  const CpuExecutable& kernel_;
+  CpuFailure& failure_;
+  std::exception_ptr error_;
 };
 
 class CpuLaunch : public BoundLaunch {
@@ -122,6 +162,7 @@ void CpuLaunch::run_kernel(size_t index, unsigned interrupts_before) const {
   const int64_t scratch_bytes = kernel_->module_.entries[index].scratch_bytes;
   CpuEntryFunction* entry = kernel_->entries_[index];
   CpuFailure failure{.interrupts = &num_interrupts, .interrupts_before = interrupts_before};
+  const Reports reports(*kernel_, failure);
   const auto interrupted = [&] { return interrupts_now() != failure.interrupts_before; };
   std::atomic<bool> skipped = false;
   const auto run = [&](int64_t first, int64_t last) {
@@ -146,7 +187,8 @@ void CpuLaunch::run_kernel(size_t index, unsigned interrupts_before) const {
     });
   }
   const ir::Kernel& text = kernel_->program_.kernels[index];
-  if (failure.site != 0) {
+  reports.rethrow();
+  if (failure.site > 0) {
     const codegen::CheckSite& site = kernel_->module_.sites[size_t(failure.site - 1)];
     if (site.is_loop) throw_interrupted(text.name, site.loc, true);
     throw_failed_check(site, failure.at);
@@ -193,6 +235,7 @@ std::shared_ptr<Executable> make_cpu_executable(const ir::Program& program, cons
   out->num_threads_ = options.num_threads > 0 ? options.num_threads : session.num_threads();
   const ir::Program lowered = passes::cpu_pipeline(program, target, remarks);
   out->module_ = codegen::emit_cpu(lowered, target);
+  out->on_print_ = options.on_print;
   lowered_tiles = describe_tiles(lowered);
   const codegen::StandaloneSource standalone =
       codegen::inline_device_headers(out->module_.source, out->module_.source_map);
@@ -202,6 +245,8 @@ std::shared_ptr<Executable> make_cpu_executable(const ir::Program& program, cons
   HostSource source{
       .text = standalone.text, .flags = compile_flags(features, compiler.kind()), .source_map = &standalone.source_map};
   source.flags.push_back("-fwrapv");  // integers wrap, as the language says
+  // Memory that two element types name.
+  if (out->module_.reinterprets) source.flags.push_back("-fno-strict-aliasing");
   if (options.optimize != 3) source.flags.push_back(fmt::format("-O{}", options.optimize));
   out->loaded_ = compile_and_load(source, compiler, session.cache(), {.keep_dir = session.options().keep_dir});
   for (const codegen::CpuEntry& entry : out->module_.entries) {

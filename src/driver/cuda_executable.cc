@@ -233,6 +233,10 @@ std::unique_ptr<BoundLaunch> CudaExecutable::bind(const BoundArguments& bound, s
   bool aligned = true;
   for (size_t t = 0; t < bound.tensors.size(); ++t) {
     const BoundTensor& tensor = bound.tensors[t];
+    if (program_.tensors[t].kind == ir::TensorKind::view) {
+      launch->tensors_.push_back(launch->tensors_[size_t(program_.tensors[t].view_of)]);
+      continue;
+    }
     uint64_t address = std::bit_cast<uintptr_t>(tensor.data);
     if (tensor.device == DeviceKind::cpu) {
       const ir::Tensor& declared = program_.tensors[t];

@@ -9,7 +9,8 @@ namespace {
 bool equal_tiles(const Tile& a, const Tile& b) {
   return a.name == b.name && a.space == b.space && a.dtype == b.dtype && equal(a.shape, b.shape) &&
          a.tensor == b.tensor && same_double(a.safe_value, b.safe_value) && a.layout == b.layout &&
-         a.fragment == b.fragment && a.stages == b.stages && a.unchecked == b.unchecked && a.origin == b.origin;
+         a.fragment == b.fragment && a.stages == b.stages && a.view_of == b.view_of && a.packed == b.packed &&
+         a.unchecked == b.unchecked && a.origin == b.origin;
 }
 
 bool equal_vars(const Expr& a, const Expr& b) { return a && b ? equal(a, b) : !a && !b; }
@@ -22,8 +23,8 @@ bool equal_kernels(const Kernel& a, const Kernel& b) {
 }
 
 bool equal_tensors(const Tensor& a, const Tensor& b) {
-  return a.name == b.name && a.dtype == b.dtype && a.kind == b.kind && equal(a.shape, b.shape) &&
-         equal(a.strides, b.strides);
+  return a.name == b.name && a.dtype == b.dtype && a.kind == b.kind && a.view_of == b.view_of &&
+         equal(a.shape, b.shape) && equal(a.strides, b.strides);
 }
 
 bool equal_scalars(const Scalar& a, const Scalar& b) { return a.kind == b.kind && equal(a.var, b.var); }

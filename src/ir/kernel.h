@@ -23,11 +23,15 @@ struct Kernel {
   Loc loc;
 
   const Tile& tile(TileId id) const { return tiles[size_t(id)]; }
+  // The row that has the storage of `id`: itself, or what it is a view of.
+  TileId storage_of(TileId id) const { return tile(id).view_of >= 0 ? tile(id).view_of : id; }
+  bool share_storage(TileId a, TileId b) const { return storage_of(a) == storage_of(b); }
 };
 
 enum class TensorKind : uint8_t {
   parameter,  // passed at launch
   workspace,  // allocated by the runtime, contents undefined at launch
+  view,       // the memory of another tensor by another shape or dtype; contiguous, as that one is
 };
 
 // A tensor in global memory. `strides` are in elements; empty means contiguous row-major.
@@ -37,6 +41,7 @@ struct Tensor {
   std::vector<Expr> shape;
   std::vector<Expr> strides;
   TensorKind kind = TensorKind::parameter;
+  int view_of = -1;  // of a view: the earlier row of Program::tensors that has the memory; itself no view
   Loc loc;
 };
 

@@ -34,7 +34,7 @@ class Expansion : public Rewriter {
 
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* op = get_if<OpStmt>(stmt);
-    if (op == nullptr) return Rewriter::rewrite(stmt, out);
+    if (op == nullptr || op->def->reports) return Rewriter::rewrite(stmt, out);
     for (Stmt& part : op->def->expand(*op, context_, stmt->loc)) out.push_back(std::move(part));
   }
 

@@ -28,7 +28,7 @@ struct ExpandContext {
 struct OpDef {
   std::string_view name;
   int num_tiles = 0;
-  int num_scalars = 0;
+  int num_scalars = 0;  // -1: any number
   // Scalar 0 is a condition that holds after the statement, or the program ends in an error.
   bool assumes = false;
   // Throws Error{invalid_kernel | unsupported} when operands, dtypes, shapes or attributes do not fit.
@@ -38,6 +38,8 @@ struct OpDef {
   // The meaning, as loops, lets, stores and ifs over scalar expressions: one admissible order. Parallel loops say
   // which iterations may be reordered.
   Block (*expand)(const OpStmt& op, ExpandContext& context, const Loc& loc);
+  // Works on values alone and tells the host about them: may stand in parallel loops, and is its own expansion.
+  bool reports = false;
 };
 
 // `program` with every op statement replaced by its expansion: what the interpreter runs.

@@ -35,7 +35,7 @@ Program Parser::program() {
   while (true) {
     if (at("scalar") || at("extent")) {
       scalar();
-    } else if (at("tensor") || at("workspace")) {
+    } else if (at("tensor") || at("workspace") || at("view")) {
       tensor();
     } else {
       break;
@@ -90,16 +90,18 @@ void Parser::scalar() {
 }
 
 void Parser::tensor() {
-  constexpr std::string_view kForm = "a tensor is: tensor A: f16[m, 64] strides [64, 1]";
+  constexpr std::string_view kForm = "a tensor is: tensor A: f16[m, 64] strides [64, 1]; a view ends with: of A";
   form_ = kForm;
   Tensor row{.name = {}, .shape = {}, .strides = {}, .loc = here()};
-  row.kind = take().text == "tensor" ? TensorKind::parameter : TensorKind::workspace;
+  const std::string word(take().text);
+  row.kind = word == "tensor" ? TensorKind::parameter : word == "workspace" ? TensorKind::workspace : TensorKind::view;
   row.name = name("the tensor's name");
   expect(":");
   row.dtype = dtype();
   expect("[");
   row.shape = exprs("]");
   form_ = kForm;
+  if (accept("of")) row.view_of = tensor_row();
   if (accept("strides")) {
     expect("[");
     row.strides = exprs("]");
@@ -211,6 +213,10 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
     tile.fragment = parsed_at(layout::parse_fragment, *text, loc);
   } else if (attr == "stages" && number && *number >= std::numeric_limits<int>::min() && *number <= kMaxInt) {
     tile.stages = int(*number);
+  } else if (attr == "view_of" && number && *number >= std::numeric_limits<int>::min() && *number <= kMaxInt) {
+    tile.view_of = TileId(*number);
+  } else if (attr == "packed" && std::holds_alternative<bool>(value)) {
+    tile.packed = std::get<bool>(value);
   } else if (attr == "unchecked" && std::holds_alternative<bool>(value)) {
     tile.unchecked = std::get<bool>(value);
   } else if (attr == "origin" && text) {
@@ -218,8 +224,8 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
   } else {
     throw invalid_kernel(loc, "a tile has no attribute {} of this form", name_text(attr))
         .hint(
-            "tiles have safe (a real), layout and fragment (strings), stages (an int), unchecked (a bool), origin (a "
-            "string)");
+            "tiles have safe (a real), layout and fragment (strings), stages and view_of (ints), packed and unchecked "
+            "(bools), origin (a string)");
   }
 }
 
@@ -261,6 +267,7 @@ Stmt Parser::stmt() {
   form_ = "a statement is an operation, a store a[i] = x, let, for, while, if, lanes, break or continue";
   const Loc loc = here();
   if (at("let")) return let_stmt();
+  if (at("atomic") && at("(", 1)) return atomic_stmt({}, loc);
   if (at("for")) return for_stmt();
   if (at("while")) return while_stmt();
   if (at("if")) return if_stmt();
@@ -278,6 +285,7 @@ Stmt Parser::let_stmt() {
   expect("let");
   LetStmt let{.var = definition("the variable's name"), .value = {}};
   expect("=");
+  if (at("atomic") && at("(", 1)) return atomic_stmt(let.var, loc);
   let.value = expr();
   return make_stmt(std::move(let), loc);
 }
@@ -293,6 +301,23 @@ Stmt Parser::store_stmt() {
   expect("=");
   store.value = expr();
   return make_stmt(std::move(store), loc);
+}
+
+Stmt Parser::atomic_stmt(Expr prev, const Loc& loc) {
+  constexpr std::string_view kForm = "an atomic is: atomic(relaxed) a[i, j] add expression; a load has no expression";
+  form_ = kForm;
+  AtomicStmt atomic{.indices = {}, .value = {}, .prev = std::move(prev)};
+  expect("atomic");
+  expect("(");
+  atomic.order = word_of<MemoryOrder>(kNumMemoryOrders, "a memory order");
+  expect(")");
+  atomic.tile = tile_row();
+  expect("[");
+  atomic.indices = exprs("]");
+  form_ = kForm;
+  atomic.kind = word_of<AtomicKind>(kNumAtomicKinds, "add, max, min, and, or, xor, load or store");
+  if (atomic.kind != AtomicKind::load) atomic.value = expr();
+  return make_stmt(std::move(atomic), loc);
 }
 
 Stmt Parser::op_stmt() {

@@ -127,6 +127,15 @@ class Parser : public ExprParser {
   Stmt stmt();
   Stmt let_stmt();
   Stmt store_stmt();
+  Stmt atomic_stmt(Expr prev, const Loc& loc);
+  // The enumerator with the next word as its name.
+  template <class E>
+  E word_of(int count, std::string_view what) {
+    for (int i = 0; i < count; ++i) {
+      if (accept(to_string(E(i)))) return E(i);
+    }
+    fail_expected(what);
+  }
   Stmt op_stmt();
   Stmt for_stmt();
   LoopKind loop_kind();

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace tilewright::ir {
 
@@ -101,8 +102,10 @@ void Printer::scalar(const Scalar& scalar) {
 }
 
 void Printer::tensor(const Tensor& tensor) {
-  std::string text = fmt::format("{} {}: {}[{}]", tensor.kind == TensorKind::parameter ? "tensor" : "workspace",
-                                 name_text(tensor.name), to_string(tensor.dtype), exprs_.list(tensor.shape));
+  constexpr std::array<std::string_view, 3> kWords = {"tensor", "workspace", "view"};
+  std::string text = fmt::format("{} {}: {}[{}]", kWords[size_t(tensor.kind)], name_text(tensor.name),
+                                 to_string(tensor.dtype), exprs_.list(tensor.shape));
+  if (tensor.view_of != -1) text += " of " + tensor_ref(tensor.view_of);
   if (!tensor.strides.empty()) text += fmt::format(" strides [{}]", exprs_.list(tensor.strides));
   out_.line(text, tensor.loc);
 }
@@ -116,6 +119,8 @@ void Printer::tile(const Tile& tile) {
   if (tile.fragment) attrs.emplace_back("fragment", layout::to_string(*tile.fragment));
   if (tile.layout) attrs.emplace_back("layout", layout::to_string(*tile.layout));
   if (tile.stages != 1) attrs.emplace_back("stages", int64_t(tile.stages));
+  if (tile.view_of != -1) attrs.emplace_back("view_of", int64_t(tile.view_of));
+  if (tile.packed) attrs.emplace_back("packed", true);
   if (tile.unchecked) attrs.emplace_back("unchecked", true);
   if (!tile.origin.empty()) attrs.emplace_back("origin", tile.origin);
   out_.line(text + attrs_text(attrs), tile.loc);
@@ -152,6 +157,13 @@ struct Printer::Branches {
     p.out_.line(
         fmt::format("{}[{}] = {}", p.exprs_.tile(store.tile), p.exprs_.list(store.indices), p.exprs_.text(store.value)),
         loc);
+  }
+  void operator()(const AtomicStmt& atomic) const {
+    std::string text = atomic.prev ? fmt::format("let {} = ", p.exprs_.definition(atomic.prev)) : "";
+    text += fmt::format("atomic({}) {}[{}] {}", to_string(atomic.order), p.exprs_.tile(atomic.tile),
+                        p.exprs_.list(atomic.indices), to_string(atomic.kind));
+    if (atomic.value) text += " " + p.exprs_.text(atomic.value);
+    p.out_.line(text, loc);
   }
   void operator()(const ForStmt& loop) const { p.loop(loop, loc); }
   void operator()(const WhileStmt& loop) const {

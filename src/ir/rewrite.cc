@@ -68,6 +68,11 @@ struct Rebuild {
   StoreStmt operator()(const StoreStmt& store) const {
     return {.tile = store.tile, .indices = all(store.indices), .value = r.rewrite(store.value)};
   }
+  AtomicStmt operator()(AtomicStmt atomic) const {
+    atomic.indices = all(atomic.indices);
+    if (atomic.value) atomic.value = r.rewrite(atomic.value);
+    return atomic;
+  }
   ForStmt operator()(ForStmt loop) const {
     for (LoopDim& dim : loop.dims) {
       dim.begin = r.rewrite(dim.begin);
@@ -105,6 +110,9 @@ struct Unchanged {
   }
   bool operator()(const LetStmt& a, const LetStmt& b) const { return same(a.value, b.value); }
   bool operator()(const StoreStmt& a, const StoreStmt& b) const {
+    return same(a.value, b.value) && same(a.indices, b.indices);
+  }
+  bool operator()(const AtomicStmt& a, const AtomicStmt& b) const {
     return same(a.value, b.value) && same(a.indices, b.indices);
   }
   bool operator()(const ForStmt& a, const ForStmt& b) const {
@@ -171,6 +179,10 @@ struct VisitParts {
     for (const Expr& e : store.indices) v.visit(e);
     v.visit(store.value);
   }
+  void operator()(const AtomicStmt& atomic) const {
+    for (const Expr& e : atomic.indices) v.visit(e);
+    if (atomic.value) v.visit(atomic.value);
+  }
   void operator()(const ForStmt& loop) const {
     for (const LoopDim& dim : loop.dims) {
       v.visit(dim.begin);
@@ -206,6 +218,12 @@ class FreshVars : public Rewriter {
     if (const auto* let = get_if<LetStmt>(stmt)) {
       const Expr value = rewrite(let->value);
       out.push_back(make_stmt(LetStmt{.var = bind(let->var), .value = value}, stmt->loc));
+    } else if (const auto* atomic = get_if<AtomicStmt>(stmt); atomic && atomic->prev) {
+      AtomicStmt rebuilt = *atomic;
+      rebuilt.indices = rewrite_all(atomic->indices);
+      if (atomic->value) rebuilt.value = rewrite(atomic->value);
+      rebuilt.prev = bind(atomic->prev);
+      out.push_back(make_stmt(std::move(rebuilt), stmt->loc));
     } else if (const auto* loop = get_if<ForStmt>(stmt)) {
       ForStmt rebuilt = *loop;
       for (LoopDim& dim : rebuilt.dims) {

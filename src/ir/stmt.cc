@@ -1,6 +1,7 @@
 #include "ir/stmt.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -17,9 +18,62 @@ std::string_view to_string(LoopKind kind) {
   return "?";
 }
 
+std::string_view to_string(AtomicKind kind) {
+  constexpr std::array<std::string_view, kNumAtomicKinds> kNames = {"add", "max", "min",  "and",
+                                                                    "or",  "xor", "load", "store"};
+  return kNames[size_t(kind)];
+}
+
+std::string_view to_string(MemoryOrder order) {
+  constexpr std::array<std::string_view, kNumMemoryOrders> kNames = {"relaxed", "consume", "acquire",
+                                                                     "release", "acq_rel", "seq_cst"};
+  return kNames[size_t(order)];
+}
+
+std::optional<ExprKind> expr_kind(AtomicKind kind) {
+  switch (kind) {
+    case AtomicKind::add: return ExprKind::add;
+    case AtomicKind::max: return ExprKind::max;
+    case AtomicKind::min: return ExprKind::min;
+    case AtomicKind::bit_and: return ExprKind::bit_and;
+    case AtomicKind::bit_or: return ExprKind::bit_or;
+    case AtomicKind::bit_xor: return ExprKind::bit_xor;
+    case AtomicKind::load:
+    case AtomicKind::store: break;
+  }
+  return std::nullopt;
+}
+
+bool is_atomic_dtype(DType t) {
+  switch (t) {
+    case DType::i32:
+    case DType::u32:
+    case DType::i64:
+    case DType::u64:
+    case DType::f16:
+    case DType::bf16:
+    case DType::f32:
+    case DType::f64: return true;
+    default: return false;
+  }
+}
+
+bool fits(AtomicKind kind, MemoryOrder order) {
+  const bool acquires = order == MemoryOrder::acquire || order == MemoryOrder::consume;
+  if (kind == AtomicKind::load) return order != MemoryOrder::release && order != MemoryOrder::acq_rel;
+  if (kind == AtomicKind::store) return !acquires && order != MemoryOrder::acq_rel;
+  return true;
+}
+
 const AttrValue* find_attr(const Attrs& attrs, std::string_view name) {
   const auto it = std::find_if(attrs.begin(), attrs.end(), [&](const auto& a) { return a.first == name; });
   return it == attrs.end() ? nullptr : &it->second;
+}
+
+std::string text_attr(const Attrs& attrs, std::string_view name) {
+  const AttrValue* value = find_attr(attrs, name);
+  const std::string* s = value ? std::get_if<std::string>(value) : nullptr;
+  return s ? *s : std::string();
 }
 
 bool bool_attr(const Attrs& attrs, std::string_view name, bool otherwise) {
@@ -61,6 +115,10 @@ struct Equal {
   bool operator()(const LetStmt& a, const LetStmt& b) const { return equal(a.var, b.var) && equal(a.value, b.value); }
   bool operator()(const StoreStmt& a, const StoreStmt& b) const {
     return a.tile == b.tile && equal(a.indices, b.indices) && equal(a.value, b.value);
+  }
+  bool operator()(const AtomicStmt& a, const AtomicStmt& b) const {
+    return a.kind == b.kind && a.tile == b.tile && a.order == b.order && equal(a.indices, b.indices) &&
+           equal(a.value, b.value) && equal(a.prev, b.prev);
   }
   bool operator()(const ForStmt& a, const ForStmt& b) const {
     return a.kind == b.kind && equal(a.attrs, b.attrs) &&

@@ -5,6 +5,7 @@
 #include "ir/tile.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -50,6 +51,44 @@ struct StoreStmt {
   TileId tile = -1;
   std::vector<Expr> indices;
   Expr value;
+};
+
+// What an atomic does to an element with value x, given v: one step that no other access comes between.
+enum class AtomicKind : uint8_t {
+  add,
+  max,
+  min,  // x + v, max(x, v), min(x, v) by the arithmetic of ir/expr.h
+  bit_and,
+  bit_or,
+  bit_xor,  // integers
+  load,     // leaves x; has no v
+  store,    // v, whatever x was
+};
+inline constexpr int kNumAtomicKinds = 8;
+std::string_view to_string(AtomicKind kind);  // "add", ..., "and", "or", "xor", "load", "store"
+
+// What other accesses of the same thread may not move across an atomic, as in the C++ memory model.
+enum class MemoryOrder : uint8_t { relaxed, consume, acquire, release, acq_rel, seq_cst };
+inline constexpr int kNumMemoryOrders = 6;
+std::string_view to_string(MemoryOrder order);
+// The binary kind that makes the new value of x and v; none for load and store.
+std::optional<ExprKind> expr_kind(AtomicKind kind);
+// i32, u32, i64, u64 and the floats: what processors offer.
+bool is_atomic_dtype(DType t);
+// A load cannot release, a store cannot acquire.
+bool fits(AtomicKind kind, MemoryOrder order);
+
+// An atomic access of tile[indices]; `value` has the tile's dtype and is evaluated before. `prev`, if there is one, is
+// bound to x for the rest of the enclosing block. Outside a global tile's shape nothing is written and x is the safe
+// value; outside an on-chip tile's shape is an error at run time.
+// Iterations of a parallel loop, and blocks, may update one element by one kind of atomic, in any order.
+struct AtomicStmt {
+  AtomicKind kind = AtomicKind::add;
+  TileId tile = -1;
+  std::vector<Expr> indices;
+  Expr value;  // empty: load
+  Expr prev;   // a var; may be empty
+  MemoryOrder order = MemoryOrder::relaxed;
 };
 
 enum class LoopKind : uint8_t {
@@ -102,7 +141,8 @@ struct BreakStmt {};
 struct ContinueStmt {};
 
 struct StmtNode {
-  std::variant<OpStmt, LetStmt, StoreStmt, ForStmt, WhileStmt, IfStmt, LanesStmt, BreakStmt, ContinueStmt> value;
+  std::variant<OpStmt, LetStmt, StoreStmt, AtomicStmt, ForStmt, WhileStmt, IfStmt, LanesStmt, BreakStmt, ContinueStmt>
+      value;
   Loc loc;
 };
 
@@ -117,6 +157,7 @@ const T* get_if(const Stmt& stmt) {
 }
 
 const AttrValue* find_attr(const Attrs& attrs, std::string_view name);
+std::string text_attr(const Attrs& attrs, std::string_view name);  // empty when absent
 bool bool_attr(const Attrs& attrs, std::string_view name, bool otherwise);
 int64_t int_attr(const Attrs& attrs, std::string_view name, int64_t otherwise);
 

@@ -29,6 +29,8 @@ struct Tile {
   std::optional<layout::Layout> layout;           // on chip; filled by passes (elements, not bytes)
   std::optional<layout::Fragment> fragment = {};  // fragment tiles; filled by inference
   int stages = 1;
+  TileId view_of = -1;     // the row whose storage this one names by another shape or dtype; -1: storage of its own
+  bool packed = false;     // on chip: elements lie as in global memory, for views; set by passes
   bool unchecked = false;  // every access through this row is proved to be in bounds
   std::string origin;      // the op that made this tile; empty for the author's own
   Loc loc;

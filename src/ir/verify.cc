@@ -3,6 +3,7 @@
 #include "ir/lexer.h"
 #include "ir/print.h"
 #include "ir/verify_parts.h"
+#include "ir/view.h"
 #include "support/error.h"
 #include "target/dtype.h"
 
@@ -61,6 +62,7 @@ class ProgramChecker {
       check_tensor(tensor);
     }
     check_params();
+    verify_tensor_views(program_);
     for (const Kernel& kernel : program_.kernels) {
       kernel_names.add(kernel.name, kernel.loc);
       check_kernel(kernel);
@@ -214,6 +216,7 @@ void ProgramChecker::check_kernel(const Kernel& kernel) {
     if (!tile.unchecked && tile.origin.empty()) names.add(tile.name, tile.loc);
     check_tile(tile);
   }
+  verify_tile_views(program_, kernel);
   exprs_.enter(&kernel);
   verify_body(kernel, scopes_, exprs_);
   exprs_.enter(nullptr);

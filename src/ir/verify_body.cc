@@ -30,6 +30,7 @@ class BodyChecker {
   void op(const OpStmt& op, const Loc& loc);
   void let(const LetStmt& let, const Loc& loc);
   void store(const StoreStmt& store, const Loc& loc);
+  void atomic(const AtomicStmt& atomic, const Loc& loc);
   void loop(const ForStmt& loop, const Loc& loc);
   void loop_form(const ForStmt& loop, const Loc& loc);
   void loop_dim(const ForStmt& loop, const LoopDim& dim, const Loc& loc);
@@ -54,6 +55,7 @@ struct BodyChecker::Alternatives {
   void operator()(const OpStmt& s) const { c.op(s, loc); }
   void operator()(const LetStmt& s) const { c.let(s, loc); }
   void operator()(const StoreStmt& s) const { c.store(s, loc); }
+  void operator()(const AtomicStmt& s) const { c.atomic(s, loc); }
   void operator()(const ForStmt& s) const { c.loop(s, loc); }
   void operator()(const WhileStmt& s) const { c.while_loop(s, loc); }
   void operator()(const IfStmt& s) const { c.branch(s, loc); }
@@ -79,13 +81,13 @@ void BodyChecker::block(const Block& block, const Loc& loc) {
 void BodyChecker::op(const OpStmt& op, const Loc& loc) {
   if (op.def == nullptr) throw invalid_kernel(loc, "an operation without a definition").hint("set OpStmt::def");
   const std::string_view name = op.def->name;
-  if (in_parallel_) {
+  if (in_parallel_ && !op.def->reports) {
     throw invalid_kernel(loc, "{} inside a parallel loop", name)
         .note("the parallel loop", parallel_loc_)
         .hint("a parallel loop assigns elements; tile operations stand outside of it");
   }
   const auto check_count = [&](size_t given, int wanted, const char* what) {
-    if (int(given) == wanted) return;
+    if (int(given) == wanted || wanted < 0) return;
     throw invalid_kernel(loc, "{} has {} {} but takes {}", name, given, what, wanted)
         .hint("the operation's header describes its operands");
   };
@@ -122,6 +124,25 @@ void BodyChecker::store(const StoreStmt& store, const Loc& loc) {
   throw note_tile(invalid_kernel(loc, "the value stored to {} has dtype {}, but {} holds {}", tile.name,
                                  to_string(store.value.dtype()), tile.name, to_string(tile.dtype))
                       .hint(fmt::format("cast the value to {}", to_string(tile.dtype))),
+                  tile);
+}
+
+void BodyChecker::atomic(const AtomicStmt& atomic, const Loc& loc) {
+  const Tile& tile = exprs_.check_tile(atomic.tile, loc);
+  const std::string word = fmt::format("atomic_{}", to_string(atomic.kind));
+  for (const Expr& e : atomic.indices) exprs_.check(e, loc);
+  exprs_.check_indices(atomic.tile, atomic.indices, true, loc);
+  check_atomic(atomic.kind, atomic.order, tile, loc);
+  if (bool(atomic.value) == (atomic.kind == AtomicKind::load)) {
+    throw invalid_kernel(loc, "{} has {} value", word, atomic.value ? "a" : "no")
+        .hint("every kind of atomic but load has one value");
+  }
+  if (atomic.value) exprs_.check(atomic.value, tile.dtype, word + ": the value", loc);
+  if (!atomic.prev) return;
+  scopes_.define(atomic.prev, VarRole::let, loc);
+  if (atomic.prev.dtype() == tile.dtype) return;
+  throw note_tile(invalid_kernel(loc, "{}: {} has dtype {}", word, atomic.prev->name, to_string(atomic.prev.dtype()))
+                      .hint(fmt::format("the previous value has dtype {}", to_string(tile.dtype))),
                   tile);
 }
 
@@ -213,6 +234,32 @@ void BodyChecker::jump(std::string_view word, const Loc& loc) {
 }
 
 }  // namespace
+
+void check_atomic(AtomicKind kind, MemoryOrder order, const Tile& tile, const Loc& loc) {
+  const auto fail = [&](const std::string& message, std::string hint) {
+    throw note_tile(Error(ErrorKind::invalid_kernel, fmt::format("atomic_{}: {}", to_string(kind), message), loc)
+                        .hint(std::move(hint)),
+                    tile);
+  };
+  if (tile.space != Space::global && tile.space != Space::shared) {
+    fail(fmt::format("{} is a {} tile, which no two threads share", tile.name, to_string(tile.space)),
+         "atomics are for global and shared tiles; here plain assignments do");
+  }
+  if (!is_atomic_dtype(tile.dtype)) {
+    fail(fmt::format("{} holds {}", tile.name, to_string(tile.dtype)),
+         "atomics are defined on i32, u32, i64, u64, f16, bf16, f32 and f64");
+  }
+  const bool bitwise = kind >= AtomicKind::bit_and && kind <= AtomicKind::bit_xor;
+  if (bitwise && is_float(tile.dtype)) {
+    fail(fmt::format("{} holds {}, but bits are those of integers", tile.name, to_string(tile.dtype)),
+         "use an integer tile, or T::view this one as integers");
+  }
+  if (!fits(kind, order)) {
+    fail(fmt::format("the memory order is {}", to_string(order)), kind == AtomicKind::load
+                                                                      ? "a load is relaxed, consume, acquire or seq_cst"
+                                                                      : "a store is relaxed, release or seq_cst");
+  }
+}
 
 void verify_body(const Kernel& kernel, VarScopes& scopes, ExprChecker& exprs) {
   BodyChecker(kernel, scopes, exprs).block(kernel.body, kernel.loc);

@@ -46,9 +46,10 @@ class InitialisationChecker {
     for (size_t i = 0; i < kernel.tiles.size(); ++i) {
       const auto first = std::find_if(kernel.tiles.begin(), kernel.tiles.end(),
                                       [&](const Tile& t) { return t.name == kernel.tiles[i].name; });
-      // Rows of one name are views of one tile, unless an operation's expansion made them.
-      const bool is_view = kernel.tiles[i].origin.empty() || kernel.tiles[i].unchecked;
-      storage_.push_back(is_view ? size_t(first - kernel.tiles.begin()) : i);
+      // Rows of one name are one tile, unless an operation's expansion made them.
+      const bool is_same = kernel.tiles[i].origin.empty() || kernel.tiles[i].unchecked;
+      const TileId row = is_same ? TileId(first - kernel.tiles.begin()) : TileId(i);
+      storage_.push_back(size_t(kernel.storage_of(row)));
     }
   }
 
@@ -145,6 +146,9 @@ struct InitialisationChecker::Collect {
   void operator()(const StoreStmt& store) const {
     if (!c.loads(store.value, store.tile)) add(store.tile);
   }
+  void operator()(const AtomicStmt& atomic) const {
+    if (atomic.kind == AtomicKind::store) add(atomic.tile);
+  }
   void operator()(const ForStmt& loop) const {
     if (!never_runs(loop)) c.collect(loop.body, out);
   }
@@ -177,6 +181,12 @@ struct InitialisationChecker::Walk {
     c.read(store.indices, loc);
     c.read(store.value, loc);
     c.written_[c.storage_[size_t(store.tile)]] = true;
+  }
+  void operator()(const AtomicStmt& atomic) const {
+    c.read(atomic.indices, loc);
+    if (atomic.value) c.read(atomic.value, loc);
+    if (atomic.kind != AtomicKind::store) c.read(atomic.tile, false, loc);
+    if (atomic.kind != AtomicKind::load) c.written_[c.storage_[size_t(atomic.tile)]] = true;
   }
   void operator()(const ForStmt& loop) const {
     for (const LoopDim& dim : loop.dims) {

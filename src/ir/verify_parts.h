@@ -13,6 +13,9 @@ namespace tilewright::ir {
 // "A_shared  shared f16[128, 32]" at the tile's declaration.
 Error&& note_tile(Error&& error, const Tile& tile);
 
+// Throws where atomics of this kind (with this order) are not possible on the tile.
+void check_atomic(AtomicKind kind, MemoryOrder order, const Tile& tile, const Loc& loc);
+
 // An identifier of C and C++, no keyword, at most 64 characters.
 void check_name(std::string_view name, const Loc& loc);
 

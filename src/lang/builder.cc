@@ -2,6 +2,8 @@
 
 #include "ir/loop_options.h"
 #include "ir/verify.h"
+#include "ir/verify_parts.h"
+#include "ir/view.h"
 #include "support/error.h"
 
 #include <algorithm>
@@ -80,6 +82,85 @@ int Builder::add_tile(ir::Space space, std::string name, std::vector<Expr> shape
                            .dtype = dtype,
                            .shape = std::move(shape),
                            .layout = std::nullopt,
+                           .origin = {},
+                           .loc = std::move(loc)});
+  handles_.push_back({.kernel = kernel_count_, .tile = id});
+  return int(handles_.size()) - 1;
+}
+
+namespace {
+
+// Room for the rest of a view's name.
+constexpr size_t kMaxRootName = 40;
+
+std::string view_name(const std::string& root, size_t row) {
+  return fmt::format("{}_view_{}", root.substr(0, kMaxRootName), row);
+}
+
+ir::Tile as_tile(const ir::Tensor& tensor) {
+  return {.name = tensor.name,
+          .space = ir::Space::global,
+          .dtype = tensor.dtype,
+          .shape = tensor.shape,
+          .layout = std::nullopt,
+          .origin = {},
+          .loc = tensor.loc};
+}
+
+}  // namespace
+
+int Builder::handle_of_tensor(int tensor) const {
+  for (size_t h = 0; h < handles_.size(); ++h) {
+    if (handles_[h].tensor == tensor) return int(h);
+  }
+  throw internal_error({}, "tensor {} has no handle", tensor);
+}
+
+int Builder::add_tensor_view(std::string_view word, Handle of, std::vector<Expr> shape, DType dtype, Loc loc) {
+  const int root = program_.tensors[size_t(of.tensor)].kind == ir::TensorKind::view
+                       ? program_.tensors[size_t(of.tensor)].view_of
+                       : of.tensor;
+  const ir::Tensor& tensor = program_.tensors[size_t(root)];
+  if (!ir::is_contiguous(tensor)) {
+    throw invalid_kernel(loc, "{}: {} has strides", word, tensor.name)
+        .note(ops::declaration(as_tile(tensor)), tensor.loc)
+        .hint("only contiguous tensors have views; copy it into a contiguous one");
+  }
+  ir::check_view_bits(word, as_tile(tensor), dtype, shape, loc);
+  // Another dtype has no use for the safe value of this one.
+  const double safe_value = dtype == tensor.dtype ? of.safe_value : 0;
+  const int row = int(program_.tensors.size());
+  program_.tensors.push_back({.name = view_name(tensor.name, size_t(row)),
+                              .dtype = dtype,
+                              .shape = std::move(shape),
+                              .strides = {},
+                              .kind = ir::TensorKind::view,
+                              .view_of = root,
+                              .loc = std::move(loc)});
+  handles_.push_back({.tensor = row, .safe_value = safe_value});
+  return int(handles_.size()) - 1;
+}
+
+int Builder::add_view(std::string_view word, int handle, std::vector<Expr> shape, DType dtype, Loc loc) {
+  const Handle of = handles_[size_t(handle)];
+  if (of.tensor >= 0) return add_tensor_view(word, of, std::move(shape), dtype, std::move(loc));
+  const ir::TileId root = kernel_.storage_of(tile_id(handle, loc));
+  const ir::Tile& tile = kernel_.tile(root);
+  for (const Expr& e : shape) {
+    if (e.as_int() && *e.as_int() >= 0) continue;
+    if (e.as_int()) throw invalid_kernel(loc, "{}: the extent {}", word, *e.as_int()).hint("extents are 0 or more");
+    throw invalid_kernel(loc, "{}: an extent is not a constant", word)
+        .note(ops::declaration(tile), tile.loc)
+        .hint("on-chip tiles have constant extents; only tensors may have dynamic ones");
+  }
+  ir::check_view_bits(word, tile, dtype, shape, loc);
+  const auto id = ir::TileId(kernel_.tiles.size());
+  kernel_.tiles.push_back({.name = view_name(tile.name, size_t(id)),
+                           .space = tile.space,
+                           .dtype = dtype,
+                           .shape = std::move(shape),
+                           .layout = std::nullopt,
+                           .view_of = root,
                            .origin = {},
                            .loc = std::move(loc)});
   handles_.push_back({.kernel = kernel_count_, .tile = id});
@@ -266,6 +347,26 @@ void Builder::store(int handle, std::vector<Expr> indices, Expr value, Loc loc) 
   append(ir::make_stmt(ir::StoreStmt{.tile = id, .indices = std::move(indices), .value = std::move(value)}, loc));
 }
 
+void Builder::check_atomic(ir::AtomicKind kind, int handle, ir::MemoryOrder order, const Loc& loc) {
+  ir::check_atomic(kind, order, kernel_.tile(tile_id(handle, loc)), loc);
+}
+
+Expr Builder::atomic(ir::AtomicKind kind, int handle, std::vector<Expr> indices, Expr value, ir::MemoryOrder order,
+                     bool with_prev, Loc loc) {
+  check_atomic(kind, handle, order, loc);
+  const ir::TileId id = tile_id(handle, loc);
+  check_subscripts(kernel_.tile(id), indices.size(), loc);
+  const Expr prev = with_prev ? program_.fresh_var("prev", kernel_.tile(id).dtype, loc) : Expr();
+  append(ir::make_stmt(ir::AtomicStmt{.kind = kind,
+                                      .tile = id,
+                                      .indices = std::move(indices),
+                                      .value = std::move(value),
+                                      .prev = prev,
+                                      .order = order},
+                       loc));
+  return prev;
+}
+
 Expr Builder::load(int handle, std::vector<Expr> indices, Loc loc) {
   const ir::TileId id = tile_id(handle, loc);
   const ir::Tile& tile = kernel_.tile(id);
@@ -283,6 +384,7 @@ ir::TileId Builder::tile_id(int handle, const Loc& loc) {
         .hint("on-chip tiles live in one kernel; pass data on through T::alloc_global");
   }
   const ir::Tensor& tensor = program_.tensors[size_t(h.tensor)];
+  const ir::TileId root = tensor.view_of >= 0 ? tile_id(handle_of_tensor(tensor.view_of), loc) : -1;
   h.kernel = kernel_count_;
   h.tile = ir::TileId(kernel_.tiles.size());
   kernel_.tiles.push_back({.name = tensor.name,
@@ -292,6 +394,7 @@ ir::TileId Builder::tile_id(int handle, const Loc& loc) {
                            .tensor = h.tensor,
                            .safe_value = h.safe_value,
                            .layout = std::nullopt,
+                           .view_of = root,
                            .origin = {},
                            .loc = tensor.loc});
   return h.tile;

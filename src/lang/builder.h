@@ -9,6 +9,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilewright::lang {
@@ -22,6 +23,9 @@ class Builder {
   int add_workspace(std::vector<ir::Expr> shape, DType dtype, Loc loc);
   ir::Expr add_scalar(std::string name, DType dtype, ir::ScalarKind kind, Loc loc);
   int add_tile(ir::Space space, std::string name, std::vector<ir::Expr> shape, DType dtype, Loc loc);
+
+  // Another name for the storage of a tile or tensor; `word` is the author's.
+  int add_view(std::string_view word, int handle, std::vector<ir::Expr> shape, DType dtype, Loc loc);
 
   // `threads`: the extents of a block.
   int open_kernel(std::vector<ir::Expr> grid, std::vector<int> threads, Loc loc);
@@ -48,6 +52,10 @@ class Builder {
   void append(ir::Stmt stmt);
   ir::Expr let(ir::Expr value, Loc loc, std::string name = "x");
   void store(int handle, std::vector<ir::Expr> indices, ir::Expr value, Loc loc);
+  // An atomic access; returns the variable of what was there before, if it is wanted.
+  ir::Expr atomic(ir::AtomicKind kind, int handle, std::vector<ir::Expr> indices, ir::Expr value, ir::MemoryOrder order,
+                  bool with_prev, Loc loc);
+  void check_atomic(ir::AtomicKind kind, int handle, ir::MemoryOrder order, const Loc& loc);
   ir::Expr load(int handle, std::vector<ir::Expr> indices, Loc loc);
 
   // The row of the open kernel's tile table; throws when no kernel is open or the tile belongs to another one.
@@ -84,6 +92,8 @@ class Builder {
   Frame pop(FrameKind kind);
   void require_no_kernel(const char* what, const Loc& loc) const;
   std::string unique_tile_name(ir::Space space) const;
+  int add_tensor_view(std::string_view word, Handle of, std::vector<ir::Expr> shape, DType dtype, Loc loc);
+  int handle_of_tensor(int tensor) const;
 
   ir::Program program_;
   ir::Kernel kernel_;

@@ -8,10 +8,12 @@
 #include "ops/access.h"
 #include "ops/assume.h"
 #include "ops/copy.h"
+#include "ops/gather.h"
 #include "ops/gemm.h"
 #include "ops/raster.h"
 #include "ops/reduce.h"
 #include "ops/scan.h"
+#include "ops/transpose.h"
 #include "support/error.h"
 
 #include <exception>
@@ -33,8 +35,6 @@ Builder& builder(SourcePos pos) {
   }
   return *open_builder;
 }
-
-namespace {
 
 std::vector<ir::Expr> to_extents(const std::vector<Expr>& extents, const Loc& loc) {
   std::vector<ir::Expr> out;
@@ -76,6 +76,8 @@ std::vector<ir::Expr> to_indices(const std::vector<Subscript>& subscripts) {
 Loc loc_of(const std::vector<Subscript>& subscripts) {
   return subscripts.empty() ? Loc() : to_loc(subscripts.front().pos);
 }
+
+namespace {
 
 int make_tile(ir::Space space, const Shape& shape, DType dtype, const std::string& name, SourcePos pos) {
   const Loc loc = to_loc(pos);
@@ -175,6 +177,28 @@ void assume(const Expr& condition, SourcePos pos) {
   b.append(ops::make_assume(to_condition(condition, to_loc(pos)), b.kernel(to_loc(pos)), to_loc(pos)));
 }
 
+namespace {
+
+Tile make_view(const char* word, const Tile& tile, const std::vector<Expr>* shape, DType dtype, SourcePos pos) {
+  const Loc loc = to_loc(pos);
+  Builder& b = builder(pos);
+  std::vector<ir::Expr> extents = shape ? to_extents(*shape, loc) : b.shape_of(tile.id());
+  return Tile(b.add_view(word, tile.id(), std::move(extents), dtype, loc));
+}
+
+}  // namespace
+
+Tile reshape(const Tile& tile, const Shape& shape, SourcePos pos) {
+  return make_view("reshape", tile, &shape.extents(), builder(pos).dtype_of(tile.id()), pos);
+}
+Tile view(const Tile& tile, const Shape& shape, DType dtype, SourcePos pos) {
+  return make_view("view", tile, &shape.extents(), dtype, pos);
+}
+Tile view(const Tile& tile, const Shape& shape, SourcePos pos) {
+  return make_view("view", tile, &shape.extents(), builder(pos).dtype_of(tile.id()), pos);
+}
+Tile view(const Tile& tile, DType dtype, SourcePos pos) { return make_view("view", tile, nullptr, dtype, pos); }
+
 Expr let(const Expr& value, SourcePos pos) { return from_ir(builder(pos).let(to_strong(value), to_loc(pos))); }
 
 namespace {
@@ -272,6 +296,18 @@ void fill(const Operand& dst, const Expr& value, SourcePos pos) {
 }
 
 void clear(const Operand& dst, SourcePos pos) { fill(dst, 0, pos); }
+
+void transpose(const Operand& src, const Operand& dst, SourcePos pos) {
+  const ops::Operand from = to_operand(src), to = to_operand(dst);
+  Builder& b = builder(pos);
+  b.append(ops::make_transpose(from, to, b.kernel(to_loc(pos)), to_loc(pos)));
+}
+
+void gather(const Operand& src, const Operand& index, const Operand& dst, SourcePos pos) {
+  const ops::Operand from = to_operand(src), rows = to_operand(index), to = to_operand(dst);
+  Builder& b = builder(pos);
+  b.append(ops::make_gather(from, rows, to, b.kernel(to_loc(pos)), to_loc(pos)));
+}
 
 void gemm(const Operand& A, const Operand& B, const Operand& C, const GemmOptions& options, SourcePos pos) {
   const ops::Operand a = to_operand(A), b = to_operand(B), c = to_operand(C);

@@ -1,14 +1,25 @@
-// What the words of the language share: the builder that is open, and positions.
+// What the files behind <tilewright/language.h> share: the open builder, positions, and the author's operands in the
+// IR's form.
 #pragma once
 
 #include <tilewright/language.h>
 
 #include "lang/builder.h"
 
+#include <vector>
+
 namespace tilewright::lang {
 
 Loc to_loc(SourcePos pos);
+Loc loc_of(const std::vector<Subscript>& subscripts);
+
 // The builder of the program that is being built; throws where there is none.
 Builder& builder(SourcePos pos = {.file = "", .line = 0});
+
+std::vector<ir::Expr> to_extents(const std::vector<Expr>& extents, const Loc& loc);
+// Indices that read tiles are bound before the operation.
+ops::Operand to_operand(const Operand& operand);
+// Of an element; throws where a subscript is a slice.
+std::vector<ir::Expr> to_indices(const std::vector<Subscript>& subscripts);
 
 }  // namespace tilewright::lang

@@ -18,47 +18,13 @@ using ir::TileRef;
 
 namespace {
 
-std::string extents_text(const TileRef& ref) {
-  std::string out = "[";
-  for (int d : wide_dims(ref)) {
-    const Expr& e = ref.region[size_t(d)].extent;
-    out += (out.size() > 1 ? ", " : "") + (e.as_int() ? fmt::format("{}", *e.as_int()) : std::string("?"));
-  }
-  return out + "]";
-}
-
 void verify_copy(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
-  const TileRef& src = op.tiles[0];
-  const TileRef& dst = op.tiles[1];
-  const auto fail = [&](std::string message, std::string hint) {
-    throw with_declarations(Error(ErrorKind::invalid_kernel, std::move(message), loc), kernel, {src.tile, dst.tile})
-        .hint(std::move(hint));
-  };
-  if (src.tile == dst.tile) {
-    fail(fmt::format("copy: source and destination are both {}", kernel.tile(src.tile).name),
-         "copy through another tile, so that the order of elements does not matter");
-  }
-  const std::vector<int> src_dims = wide_dims(src);
-  const std::vector<int> dst_dims = wide_dims(dst);
-  bool agree = src_dims.size() == dst_dims.size();
-  for (size_t k = 0; agree && k < src_dims.size(); ++k) {
-    agree = ir::equal(src.region[size_t(src_dims[k])].extent, dst.region[size_t(dst_dims[k])].extent);
-  }
-  if (!agree) {
-    fail(fmt::format("copy: {} elements of {} do not fit {} elements of {}", extents_text(src),
-                     kernel.tile(src.tile).name, extents_text(dst), kernel.tile(dst.tile).name),
-         "extents other than 1 must agree in order; slice the larger side");
-  }
+  check_distinct("copy", op.tiles[0], op.tiles[1], kernel, loc);
+  check_same_extents("copy", op.tiles[0], op.tiles[1], kernel, loc);
 }
 
 std::vector<Access> copy_effects(const OpStmt& op, const Kernel&) {
   return {{.ref = op.tiles[0], .mode = Mode::read}, {.ref = op.tiles[1], .mode = Mode::write}};
-}
-
-std::vector<Expr> extents_of(const TileRef& ref, const std::vector<int>& dims) {
-  std::vector<Expr> out;
-  for (int d : dims) out.push_back(ref.region[size_t(d)].extent);
-  return out;
 }
 
 Block expand_copy(const OpStmt& op, ExpandContext& context, const Loc& loc) {

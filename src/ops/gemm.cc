@@ -102,7 +102,8 @@ void verify_gemm(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
                             {ref.tile})
         .hint("copy it into a shared or fragment tile first");
   }
-  if (op.tiles[2].tile == op.tiles[0].tile || op.tiles[2].tile == op.tiles[1].tile) {
+  if (kernel.share_storage(op.tiles[2].tile, op.tiles[0].tile) ||
+      kernel.share_storage(op.tiles[2].tile, op.tiles[1].tile)) {
     throw with_declarations(
         invalid_kernel(loc, "gemm: the accumulator {} is also an operand", kernel.tile(op.tiles[2].tile).name), kernel,
         {op.tiles[2].tile})

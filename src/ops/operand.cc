@@ -96,4 +96,44 @@ std::vector<int> wide_dims(const TileRef& ref) {
   return dims;
 }
 
+std::vector<Expr> extents_of(const TileRef& ref, const std::vector<int>& dims) {
+  std::vector<Expr> out;
+  for (int d : dims) out.push_back(ref.region[size_t(d)].extent);
+  return out;
+}
+
+void check_distinct(std::string_view op, const TileRef& src, const TileRef& dst, const Kernel& kernel, const Loc& loc) {
+  if (!kernel.share_storage(src.tile, dst.tile)) return;
+  const std::string &from = kernel.tile(src.tile).name, &to = kernel.tile(dst.tile).name;
+  const std::string what = src.tile == dst.tile
+                               ? fmt::format("{}: source and destination are both {}", op, from)
+                               : fmt::format("{}: source {} and destination {} are one tile", op, from, to);
+  throw with_declarations(Error(ErrorKind::invalid_kernel, what, loc), kernel, {src.tile, dst.tile})
+      .hint("go through another tile, so that the order of elements does not matter");
+}
+
+namespace {
+
+std::string extents_text(const TileRef& ref) {
+  std::string out = "[";
+  for (int d : wide_dims(ref)) {
+    const Expr& e = ref.region[size_t(d)].extent;
+    out += (out.size() > 1 ? ", " : "") + (e.as_int() ? fmt::format("{}", *e.as_int()) : std::string("?"));
+  }
+  return out + "]";
+}
+
+}  // namespace
+
+void check_same_extents(std::string_view op, const TileRef& src, const TileRef& dst, const Kernel& kernel,
+                        const Loc& loc) {
+  const std::vector<Expr> from = extents_of(src, wide_dims(src)), to = extents_of(dst, wide_dims(dst));
+  if (ir::equal(from, to)) return;
+  throw with_declarations(
+      invalid_kernel(loc, "{}: {} elements of {} do not fit {} elements of {}", op, extents_text(src),
+                     kernel.tile(src.tile).name, extents_text(dst), kernel.tile(dst.tile).name),
+      kernel, {src.tile, dst.tile})
+      .hint("extents other than 1 must agree in order; slice the larger side");
+}
+
 }  // namespace tilewright::ops

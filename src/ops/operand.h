@@ -41,6 +41,16 @@ Pair resolve_pair(const Operand& first, const Operand& second, const ir::Kernel&
 // The dimensions of a region whose extent is not the constant 1, in order.
 std::vector<int> wide_dims(const ir::TileRef& ref);
 
+// Their extents.
+std::vector<ir::Expr> extents_of(const ir::TileRef& ref, const std::vector<int>& dims);
+
+// Throws where source and destination are one tile, or views of one: the order of elements would matter.
+void check_distinct(std::string_view op, const ir::TileRef& src, const ir::TileRef& dst, const ir::Kernel& kernel,
+                    const Loc& loc);
+// Throws where the extents other than 1 do not agree in order.
+void check_same_extents(std::string_view op, const ir::TileRef& src, const ir::TileRef& dst, const ir::Kernel& kernel,
+                        const Loc& loc);
+
 // "A_shared  shared f16[128, 32]": the text of the note that points at a declaration.
 std::string declaration(const ir::Tile& tile);
 

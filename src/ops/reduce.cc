@@ -92,7 +92,7 @@ void verify_reduce(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
     throw invalid_kernel(loc, "{}: batch is {}, but must be at least 1", op.def->name, attrs.batch)
         .hint("batch counts the results that are reduced together");
   }
-  if (src.tile != dst.tile) return;
+  if (!kernel.share_storage(src.tile, dst.tile)) return;
   throw with_declarations(
       invalid_kernel(loc, "{}: {} is both source and result", op.def->name, kernel.tile(src.tile).name), kernel,
       {src.tile})

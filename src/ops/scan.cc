@@ -61,7 +61,7 @@ void verify_scan(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
   verify_extents(op, kernel, loc);
   verify_elements(op.def->name, Elements::numbers, src, dst, kernel, loc);
   attrs.combine.verify(op.def->name, scan_of(op).combine, dst, kernel, loc);
-  if (src.tile != dst.tile || ir::equal(src, dst)) return;
+  if (!kernel.share_storage(src.tile, dst.tile) || ir::equal(src, dst)) return;
   throw with_declarations(
       invalid_kernel(loc, "{}: source and result are different parts of {}", op.def->name, kernel.tile(src.tile).name),
       kernel, {src.tile})

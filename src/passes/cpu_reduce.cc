@@ -4,6 +4,7 @@
 #include "ops/access.h"
 #include "ops/operand.h"
 #include "passes/cpu_atoms.h"
+#include "passes/cpu_storage.h"
 #include "target/cpu.h"
 #include "target/dtype.h"
 
@@ -125,6 +126,7 @@ std::optional<Block> reduce_by_vectors(const OpStmt& op, ir::ExpandContext& cont
   for (const TileRef& ref : op.tiles) {
     const Tile& tile = context.kernel.tile(ref.tile);
     if (!tile.on_chip() || (tile.rank() > 0 && !tile.layout)) return std::nullopt;
+    if (storage_of(tile) != cpu_storage(tile.dtype)) return std::nullopt;
   }
   const Functor* functor = functor_of(op, context.kernel);
   if (functor == nullptr) return std::nullopt;

@@ -14,8 +14,15 @@ namespace tilewright::passes {
 // those with one (cuda_select.h), and copies from tensors to shared tiles, stay.
 ir::Program expand_unselected(const ir::Program& program, const CudaTarget& target);
 
-// Requires expanded operations. Establishes a fragment for each tile of the space `fragment`; one that its uses cannot
-// share, or that does not fit into registers, moves to shared memory, with a remark.
+// Requires expanded operations. Throws Error{unsupported} at the first statement that CUDA code is not written for yet.
+void refuse_unbuilt(const ir::Program& program);
+
+// Requires a verified program. Establishes that tiles with views, and the views, are row-major and not distributed: a
+// fragment with views moves to shared memory, with a remark. Where a view has another dtype the elements are packed.
+ir::Program place_views(ir::Program program, std::vector<Remark>& remarks);
+
+// Requires expanded operations and placed views. Establishes a fragment for each tile of the space `fragment`; one that
+// its uses cannot share, or that does not fit into registers, moves to shared memory, with a remark.
 ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks);
 
 // Requires fragments. Establishes swizzled layouts on the shared operands of tensor-core products.
@@ -50,7 +57,7 @@ ir::Program vectorize_accesses(const ir::Program& program, const CudaTarget& tar
 // (shared_offsets). Throws Error{invalid_kernel} when they need more than the target has.
 ir::Program plan_shared(ir::Program program, const CudaTarget& target);
 
-// Where each shared tile of a kernel begins, in bytes, -1 for other tiles; a function of the tiles alone.
+// Where each shared tile of a kernel begins, in bytes, -1 for other tiles and for views; a function of the tiles alone.
 struct SharedPlan {
   std::vector<int64_t> offsets;
   int64_t bytes = 0;

@@ -26,6 +26,12 @@ bool is_whole_matrix(const TileRef& ref, const Tile& tile) {
   return ref.region.size() >= 2;
 }
 
+// The elements of such a tile lie in row-major order, in one place.
+bool has_views(const Kernel& kernel, ir::TileId id) {
+  return kernel.tile(id).view_of >= 0 ||
+         std::any_of(kernel.tiles.begin(), kernel.tiles.end(), [&](const Tile& t) { return t.view_of == id; });
+}
+
 int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace
@@ -37,6 +43,7 @@ bool is_mma(const OpStmt& op, const Kernel& kernel, const CudaTarget& target) {
   if (!a.on_chip() || !b.on_chip() || c.space != ir::Space::fragment || c.rank() != 2) return false;
   for (const TileRef& ref : op.tiles) {
     if (!is_whole_matrix(ref, kernel.tile(ref.tile))) return false;
+    if (has_views(kernel, ref.tile)) return false;
   }
   for (const Tile* tile : {&a, &b}) {
     if (tile->space == ir::Space::local || !swizzled_panels(tile->extents(), 2)) return false;
@@ -97,7 +104,7 @@ bool is_async_copy(const OpStmt& op, const ir::Program& program, const Kernel& k
   if (op.def != &ops::copy_op() || !target.has_cp_async() || !target.aligned_tensors) return false;
   const TileRef &src = op.tiles[0], &dst = op.tiles[1];
   const Tile &from = kernel.tile(src.tile), &to = kernel.tile(dst.tile);
-  if (from.space != ir::Space::global || to.space != ir::Space::shared) return false;
+  if (from.space != ir::Space::global || to.space != ir::Space::shared || has_views(kernel, dst.tile)) return false;
   if (from.dtype != to.dtype || from.safe_value != 0 || 16 % bytes_of(to.dtype) != 0) return false;
   const int64_t piece = 16 / bytes_of(to.dtype);
   const std::vector<int> src_dims = ops::wide_dims(src), dst_dims = ops::wide_dims(dst);

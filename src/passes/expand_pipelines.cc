@@ -22,24 +22,24 @@ using ir::TileId;
 
 namespace {
 
-// How often statements read and write each tile, and which variables they bind.
+// How often statements read and write the storage of each tile, and which variables they bind.
 class Touches : public ir::Visitor {
  public:
   explicit Touches(const Kernel& kernel) : kernel_(kernel) {}
   using Visitor::visit;
   void visit(const Expr& e) override {
-    if (e.is(ir::ExprKind::load)) ++reads[e.tile_id()];
+    if (e.is(ir::ExprKind::load)) ++reads[kernel_.storage_of(e.tile_id())];
     if (e.is(ir::ExprKind::var)) used.insert(e.var_id());
     if (e) visit_args(e);
   }
   void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) ++writes[store->tile];
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) ++writes[kernel_.storage_of(store->tile)];
     if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) bound.insert(let->var.var_id());
     if (ir::get_if<ir::BreakStmt>(stmt) || ir::get_if<ir::ContinueStmt>(stmt)) jumps = true;
     if (const auto* op = ir::get_if<OpStmt>(stmt)) {
       for (const ir::Access& a : op->def->effects(*op, kernel_)) {
-        if (a.mode != ir::Mode::write) ++reads[a.ref.tile];
-        if (a.mode != ir::Mode::read) ++writes[a.ref.tile];
+        if (a.mode != ir::Mode::write) ++reads[kernel_.storage_of(a.ref.tile)];
+        if (a.mode != ir::Mode::read) ++writes[kernel_.storage_of(a.ref.tile)];
       }
     }
     visit_parts(stmt);
@@ -184,7 +184,7 @@ int64_t PipelineExpansion::stages_that_fit(const std::set<TileId>& tiles, int64_
   int64_t fixed = 0, staged = 0;
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
     const ir::Tile& tile = kernel_.tiles[i];
-    if (tile.space != ir::Space::shared) continue;
+    if (tile.space != ir::Space::shared || tile.view_of >= 0) continue;
     const int64_t bytes = (tile.num_elems() * bytes_of(tile.dtype) + 1023) / 1024 * 1024;
     (tiles.contains(TileId(i)) ? staged : fixed) += bytes;
   }

@@ -73,7 +73,12 @@ class FindUses : public ir::Visitor {
     return tile.on_chip() && tile.rank() > 0 && !tile.unchecked;
   }
   void add(ir::TileId id, bool writes, bool by_row, bool checked) {
-    uses[kernel_.tile(id).name].add({.reads = !writes, .writes = writes, .by_row = by_row, .checked = checked});
+    // Rows of two views of one storage are not the same rows.
+    const ir::TileId storage = kernel_.storage_of(id);
+    const bool viewed = std::any_of(kernel_.tiles.begin(), kernel_.tiles.end(),
+                                    [&](const Tile& t) { return t.view_of == storage; });
+    uses[kernel_.tile(storage).name].add(
+        {.reads = !writes, .writes = writes, .by_row = by_row && !viewed, .checked = checked});
   }
 
   const Kernel& kernel_;
@@ -170,8 +175,10 @@ class KeepsLoop : public ir::Visitor {
   using Visitor::visit;
   void visit(const Stmt& stmt) override {
     const auto* store = ir::get_if<ir::StoreStmt>(stmt);
+    // Reports come in the order of the program.
+    const auto* op = ir::get_if<OpStmt>(stmt);
     const bool plain = ir::get_if<ir::ForStmt>(stmt) || ir::get_if<ir::IfStmt>(stmt) || ir::get_if<ir::LetStmt>(stmt) ||
-                       ir::get_if<OpStmt>(stmt) || store;
+                       (op && !op->def->reports) || store;
     if (!plain || (store && kernel_.tile(store->tile).space == ir::Space::local)) result = true;
     visit_parts(stmt);
   }

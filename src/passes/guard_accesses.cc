@@ -173,6 +173,15 @@ void Guarding::rewrite(const Stmt& stmt, Block& out) {
     out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
     return;
   }
+  if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
+    ir::AtomicStmt rebuilt = *atomic;
+    for (Expr& index : rebuilt.indices) index = rewrite(index);
+    rebuilt.value = rewrite(atomic->value);
+    if (!atomic->indices.empty() && in_bounds(atomic->tile, atomic->indices)) rebuilt.tile = unchecked(atomic->tile);
+    if (atomic->prev && assumptions_) nest_.push_back({.var = atomic->prev, .begin = {}, .extent = {}});
+    out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
+    return;
+  }
   const auto* let = ir::get_if<ir::LetStmt>(stmt);
   if (let && assumptions_) nest_.push_back({.var = let->var, .begin = {}, .extent = {}});
   const auto* loop = ir::get_if<ir::ForStmt>(stmt);

@@ -21,9 +21,10 @@ class Effects : public ir::Visitor {
   explicit Effects(const Kernel& kernel) : kernel_(kernel) {}
   using Visitor::visit;
   void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
-      written.insert(kernel_.tile(store->tile).name);
-      writes_global |= !kernel_.tile(store->tile).on_chip();
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile);
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
+      note(atomic->tile);
+      if (atomic->prev) bound.insert(atomic->prev.var_id());
     }
     if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) bound.insert(let->var.var_id());
     if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) {
@@ -31,11 +32,19 @@ class Effects : public ir::Visitor {
     }
     visit_parts(stmt);
   }
-  std::set<std::string> written;  // names: checked and unchecked rows of one tile share theirs
+  // The name of a tile's storage: checked and unchecked rows of one tile share theirs.
+  static const std::string& storage_name(const Kernel& kernel, TileId id) {
+    return kernel.tile(kernel.storage_of(id)).name;
+  }
+  std::set<std::string> written;
   bool writes_global = false;
   std::set<ir::VarId> bound;
 
  private:
+  void note(TileId id) {
+    written.insert(storage_name(kernel_, id));
+    writes_global |= !kernel_.tile(id).on_chip();
+  }
   const Kernel& kernel_;
 };
 
@@ -51,7 +60,8 @@ class Invariance : public ir::Visitor {
     if (e.is(ExprKind::load)) {
       const ir::Tile& tile = kernel_.tile(e.tile_id());
       // Tensors may overlap each other.
-      holds = !effects_.written.contains(tile.name) && (tile.on_chip() || !effects_.writes_global);
+      holds = !effects_.written.contains(Effects::storage_name(kernel_, e.tile_id())) &&
+              (tile.on_chip() || !effects_.writes_global);
     }
     costs |= e.is(ExprKind::load) || e.is(ExprKind::call) || e.is(ExprKind::div) || e.is(ExprKind::floordiv) ||
              e.is(ExprKind::floormod);

@@ -8,6 +8,7 @@
 #include "ops/scan.h"
 #include "passes/cpu_atoms.h"
 #include "passes/cpu_reduce.h"
+#include "passes/cpu_storage.h"
 #include "passes/fact_rewriter.h"
 #include "passes/passes.h"
 #include "support/error.h"
@@ -54,7 +55,7 @@ class CpuLowering : public FactRewriter {
 
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* op = ir::get_if<OpStmt>(stmt);
-    if (op == nullptr || op->def->assumes) return FactRewriter::rewrite(stmt, out);
+    if (op == nullptr || op->def->assumes || op->def->reports) return FactRewriter::rewrite(stmt, out);
     if (op->def == &ops::use_swizzle_op()) return;
     if (lower(*op, stmt->loc, out)) return;
     expand(*op, stmt->loc, out);
@@ -169,6 +170,9 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   const DType from = tile(op.tiles[0]).dtype, to = tile(op.tiles[1]).dtype;
   if (in ? !is_widening(from, to) || tile(global).safe_value != 0 : !converts_exactly(from, to)) return false;
   if (tile(chip).rank() == 0 || !inside(chip)) return false;
+  // The atoms hold elements as they are computed with.
+  const DType computed = cpu_storage(tile(chip).dtype);
+  if (tile(chip).packed && (storage_of(tile(chip)) != computed || is_boolean(computed))) return false;
   const std::vector<int> chip_dims = ops::wide_dims(chip), global_dims = ops::wide_dims(global);
   const int rank = tile(chip).rank();
   // The last wide dimension is the row's; it must be contiguous on chip.
@@ -178,10 +182,13 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   const int64_t cols = *chip.region[size_t(chip_col)].extent.as_int();
   const int64_t rows = chip_row >= 0 ? *chip.region[size_t(chip_row)].extent.as_int() : 1;
   const int64_t extent = *tile(chip).shape[size_t(chip_col)].as_int();
-  const int64_t lanes = vector_lanes(target_, cpu_storage(tile(chip).dtype));
+  const int64_t lanes = vector_lanes(target_, storage_of(tile(chip)));
   const int64_t ld = chip_row >= 0 ? stride(chip, chip_row) : std::max(cols, int64_t(1));
   // copy_in zeroes the padding after a row, which must not be another part of the tile.
   if (in && chip_row >= 0 && cols != extent && cols % lanes != 0) return false;
+  // Nor is there padding after the rows of a tile with views.
+  const int64_t padded = (cols + lanes - 1) / lanes * lanes;
+  if (in && chip_row >= 0 && padded <= ld && padded > stride(chip, rank - 2)) return false;
   if (rows > INT32_MAX || cols > INT32_MAX) return false;
 
   const std::vector<Expr> strides = ir::strides_of(program_.tensors[size_t(tile(global).tensor)]);
@@ -214,9 +221,9 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
 }
 
 bool CpuLowering::gemm_fits(const OpStmt& op, std::string& why) const {
-  const DType a = tile(op.tiles[0]).dtype, b = tile(op.tiles[1]).dtype, c = tile(op.tiles[2]).dtype;
-  const DType compute = cpu_storage(c);
-  if (cpu_storage(a) != compute || cpu_storage(b) != compute ||
+  const DType a = tile(op.tiles[0]).dtype, c = tile(op.tiles[2]).dtype;
+  const DType compute = storage_of(tile(op.tiles[2]));
+  if (storage_of(tile(op.tiles[0])) != compute || storage_of(tile(op.tiles[1])) != compute ||
       (compute != DType::f32 && compute != DType::f64 && compute != DType::i32)) {
     why = fmt::format("{} products into {}", to_string(a), to_string(c));
     return false;
@@ -254,7 +261,7 @@ bool CpuLowering::lower_gemm(const OpStmt& op, const Loc& loc, Block& out) {
   const auto whole_rows = [&](const TileRef& ref) {
     return ir::equal(ref.region.back().extent, tile(ref).shape.back());
   };
-  const int64_t lanes = vector_lanes(target_, cpu_storage(tile(c).dtype));
+  const int64_t lanes = vector_lanes(target_, storage_of(tile(c)));
   const int64_t padded_n = (shape.n + lanes - 1) / lanes * lanes;
   const bool room = padded_n <= ld(c) && (attrs.transpose_B || padded_n <= ld(b));
   const bool padded = room && whole_rows(c) && (attrs.transpose_B || whole_rows(b));

@@ -1,7 +1,7 @@
 #include "ir/op.h"
 #include "ir/simplify.h"
-#include "passes/cuda_passes.h"
 #include "ir/verify.h"
+#include "passes/cuda_passes.h"
 #include "passes/passes.h"
 #include "support/error.h"
 
@@ -54,8 +54,12 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
 ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks) {
   // Constant conditions and single-iteration loops go first, so that later passes see plain regions.
   ir::Program p = ir::simplify(program);
+  // What shares its storage is not distributed, which decides about instructions.
+  p = place_views(std::move(p), remarks);
   // What has no instruction of its own runs as its meaning; its loops take part in the inference.
   p = expand_unselected(p, target);
+  // Now that operations have become what they are made of.
+  refuse_unbuilt(p);
   p = infer_fragments(std::move(p), target, remarks);
   // Loads are still whole copies.
   p = expand_pipelines(p, target, remarks);

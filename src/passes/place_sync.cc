@@ -65,10 +65,13 @@ class Accesses : public ir::Visitor {
     const ir::Tile& tile = kernel_.tile(id);
     if (tile.space == ir::Space::local || tile.space == ir::Space::fragment) return;
     if (tile.stages > 1) return;  // its pipeline keeps writers and readers apart
-    set.insert(tile.space == ir::Space::global ? -1 - Memory(tile.tensor) : Memory(first_row(id)));
+    const TileId row = declaring_row(id);
+    set.insert(tile.space == ir::Space::global ? -1 - Memory(kernel_.tile(row).tensor) : Memory(row));
   }
-  // Rows that passes added for unchecked accesses have the name, and the memory, of the row they were made from.
-  TileId first_row(TileId id) const {
+  // A view has the memory of its root. Rows that passes added for unchecked accesses have the name, and the memory, of
+  // the row they were made from.
+  TileId declaring_row(TileId id) const {
+    id = kernel_.storage_of(id);
     if (!kernel_.tile(id).unchecked) return id;
     for (TileId other = 0; other < TileId(kernel_.tiles.size()); ++other) {
       if (!kernel_.tile(other).unchecked && kernel_.tile(other).name == kernel_.tile(id).name) return other;

@@ -11,7 +11,7 @@ constexpr int64_t kAlignment = 1024;  // whole swizzle blocks
 std::string tiles_text(const ir::Kernel& kernel) {
   std::string out;
   for (const ir::Tile& tile : kernel.tiles) {
-    if (tile.space != ir::Space::shared || tile.unchecked) continue;
+    if (tile.space != ir::Space::shared || tile.unchecked || tile.view_of >= 0) continue;
     out += fmt::format("{}{} {}", out.empty() ? "" : ", ", tile.name, ir::describe(tile));
   }
   return out;
@@ -22,7 +22,7 @@ std::string tiles_text(const ir::Kernel& kernel) {
 SharedPlan shared_plan(const ir::Kernel& kernel) {
   SharedPlan plan;
   for (const ir::Tile& tile : kernel.tiles) {
-    if (tile.space != ir::Space::shared || tile.unchecked) {
+    if (tile.space != ir::Space::shared || tile.unchecked || tile.view_of >= 0) {
       plan.offsets.push_back(-1);
       continue;
     }

@@ -66,6 +66,9 @@ class Binder {
     for (size_t t = 0; t < program_.tensors.size(); ++t) {
       if (program_.tensors[t].kind == ir::TensorKind::workspace) allocate(t);
     }
+    for (size_t t = 0; t < program_.tensors.size(); ++t) {
+      if (program_.tensors[t].kind == ir::TensorKind::view) bind_view(t);
+    }
     return std::move(bound_);
   }
 
@@ -259,6 +262,40 @@ class Binder {
     if (!is_outside(dtype, value)) return constant_of(dtype, value);
     throw scalar_error(position, scalar, fmt::format("{} is outside the range of {}", value, to_string(dtype)))
         .hint(fmt::format("the largest finite {} is {}", to_string(dtype), largest_finite(dtype)));
+  }
+
+  // ---- views ----
+  void bind_view(size_t row) {
+    const ir::Tensor& tensor = program_.tensors[row];
+    const ir::Tensor& root = program_.tensors[size_t(tensor.view_of)];
+    const BoundTensor& memory = bound_.tensors[size_t(tensor.view_of)];
+    BoundTensor& bound = bound_.tensors[row];
+    bound.data = memory.data;
+    bound.device = memory.device;
+    for (const Expr& e : tensor.shape) bound.shape.push_back(evaluate(e, bound_.scalars));
+    bound.strides = contiguous_strides(bound.shape);
+    const bool negative = std::any_of(bound.shape.begin(), bound.shape.end(), [](int64_t e) { return e < 0; });
+    const auto bits_in = [](std::vector<int64_t> extents, DType dtype) {
+      extents.push_back(bits_of(dtype));
+      return product(extents);
+    };
+    const std::optional<int64_t> wanted = bits_in(memory.shape, root.dtype);
+    const std::optional<int64_t> given = negative ? std::nullopt : bits_in(bound.shape, tensor.dtype);
+    const auto bytes = uintptr_t(bytes_of(tensor.dtype));
+    if (reinterpret_cast<uintptr_t>(memory.data) % bytes != 0) {
+      throw invalid_argument("{}, a view of {}: the address {} is not a multiple of {} bytes, the size of {}",
+                             tensor.name, root.name, memory.data, bytes, to_string(tensor.dtype))
+          .note(declared_shape(tensor), tensor.loc)
+          .hint("pass memory aligned to the elements of its views");
+    }
+    if (given && given == wanted) return;
+    const std::string bits = given ? fmt::format("{}", *given) : "no number of";
+    throw invalid_argument("{}, a view of {}, has shape {} and {} bits, but {} has shape {} and {}", tensor.name,
+                           root.name, join(bound.shape), bits, root.name, join(memory.shape),
+                           wanted.value_or(INT64_MAX))
+        .note(declared_shape(tensor), tensor.loc)
+        .note(declared_shape(root), root.loc)
+        .hint("a view names the same bits: the product of its extents and the bits of its dtype stay");
   }
 
   // ---- workspaces ----

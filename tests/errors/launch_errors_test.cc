@@ -92,4 +92,75 @@ TEST(LaunchErrors, TilesLargerThanMemory) {
   EXPECT_FALSE(r.hint.empty());
 }
 
+TEST(LaunchErrors, ViewOfOtherBits) {
+  const Program program = T::prim_func("viewed", [] {
+    auto m = T::dynamic("m");
+    auto n = T::dynamic("n");
+    auto A = T::tensor("A", {m}, T::f16);
+    auto B = T::tensor("B", {n}, T::f32);
+    auto pairs = T::view(A, {n}, T::f32);
+    auto [bx] = T::Kernel({n});
+    B(bx) = pairs(bx);
+  });
+  std::vector<uint16_t> a(8);
+  std::vector<float> b(8);
+  const CompiledKernel kernel = compile(program, {.target = "cpu", .optimize = 0});
+  const auto bind = [&](int64_t m, int64_t n) {
+    kernel.bind(TensorView{a.data(), DType::f16, {m}}, TensorView{b.data(), DType::f32, {n}});
+  };
+  EXPECT_NO_THROW(bind(8, 4));
+  EXPECT_NO_THROW(bind(0, 0));
+  const Refusal r = refusal_of([&] { bind(7, 4); });
+  EXPECT_EQ(r.kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(r.message, "A_view_2, a view of A, has shape [4] and 128 bits, but A has shape [7] and 112");
+  EXPECT_EQ(r.notes.size(), 2u);
+  const Refusal odd = refusal_of([&] {
+    kernel.bind(TensorView{a.data() + 1, DType::f16, {4}}, TensorView{b.data(), DType::f32, {2}});
+  });
+  EXPECT_EQ(odd.message.find("A_view_2, a view of A: the address "), 0u) << odd.report;
+  EXPECT_NE(odd.message.find("is not a multiple of 4 bytes, the size of f32"), std::string::npos) << odd.report;
+}
+
+TEST(LaunchErrors, GatherOutsideOfATile) {
+  const Program program = T::prim_func("gathered", [] {
+    auto I = T::tensor("I", {4}, T::i32);
+    auto C = T::tensor("C", {4, 2}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(1)});
+    auto s = T::alloc_shared({3, 2}, T::f32, "s");
+    T::fill(s, 1);
+    AT(T::gather(s, I, C));
+  });
+  const int line = broken_line;
+  std::vector<int32_t> index = {0, 2, 3, 1};
+  std::vector<float> c(8);
+  const std::vector<Argument> arguments = {TensorView{index.data(), DType::i32, {4}},
+                                           TensorView{c.data(), DType::f32, {4, 2}}};
+  const Refusal slow = refusal_of([&] { interpret(program, arguments); });
+  EXPECT_EQ(slow.message, "load of s[3, 0] is outside shared f32[3, 2], in block (0)");
+  EXPECT_EQ(slow.line, line);
+  const Refusal fast = refusal_of([&] { compile(program, {.target = "cpu", .optimize = 0}).run(arguments); });
+  EXPECT_EQ(fast.message.find("s[3, "), 0u) << fast.report;
+  EXPECT_EQ(fast.line, line);
+}
+
+TEST(LaunchErrors, AtomicOutsideOfATile) {
+  const Program program = T::prim_func("counted", [] {
+    auto I = T::tensor("I", {4}, T::i32);
+    auto [bx] = T::Kernel({T::Expr(1)});
+    auto s = T::alloc_shared({3}, T::i32, "s");
+    T::clear(s);
+    for (auto i : T::Parallel(4)) AT(T::atomic_add(s(T::cast(I(i), T::i64)), 1));
+    I(0) = s(0);
+  });
+  const int line = broken_line;
+  std::vector<int32_t> index = {0, 2, -1, 1};
+  const std::vector<Argument> arguments = {TensorView{index.data(), DType::i32, {4}}};
+  const Refusal slow = refusal_of([&] { interpret(program, arguments); });
+  EXPECT_EQ(slow.message, "store of s[-1] is outside shared i32[3], in block (0)");
+  EXPECT_EQ(slow.line, line);
+  const Refusal fast = refusal_of([&] { compile(program, {.target = "cpu", .optimize = 0}).run(arguments); });
+  EXPECT_EQ(fast.message.find("s[-1] is "), 0u) << fast.report;
+  EXPECT_EQ(fast.line, line);
+}
+
 }  // namespace errors

@@ -31,6 +31,9 @@ class Counter : public ir::Visitor {
   void visit(const ir::Stmt& stmt) override {
     if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) count_op(*op);
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) count("store " + text(kernel_.tile(store->tile).dtype));
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
+      count("atomic " + std::string(ir::to_string(atomic->kind)) + " " + text(kernel_.tile(atomic->tile).dtype));
+    }
     if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) count("loop " + std::string(ir::to_string(loop->kind)));
     if (ir::get_if<ir::WhileStmt>(stmt)) count("while");
     if (ir::get_if<ir::BreakStmt>(stmt)) count("break");
@@ -72,6 +75,11 @@ void add_coverage(const ir::Program& program, Coverage& coverage) {
   for (const ir::Kernel& kernel : program.kernels) {
     Counter counter(program, kernel, coverage);
     for (const ir::Stmt& stmt : kernel.body) counter.visit(stmt);
+    for (const ir::Tile& tile : kernel.tiles) {
+      if (tile.view_of < 0) continue;
+      const DType root = kernel.tile(tile.view_of).dtype;
+      ++coverage[(root == tile.dtype ? "reshape " : "view of ") + std::string(to_string(root))];
+    }
   }
 }
 

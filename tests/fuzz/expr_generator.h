@@ -21,6 +21,11 @@ struct TileInfo {
   bool global = false;
   bool frozen = false;                // never written again: its values are exact, so that indices may be read from it
   std::vector<T::Expr> extents = {};  // of a tensor, as declared
+  bool strided = false;               // a tensor that has no views
+  bool read_only = false;             // a view of a frozen tile
+  int root = -1;                      // of a view: the tile whose storage it names
+
+  int storage() const { return root >= 0 ? root : tile.id(); }
 
   int rank() const { return int(shape.size()); }
   bool empty() const;

@@ -90,7 +90,7 @@ void KernelGenerator::write_whole(const TileInfo& tile) {
 std::optional<TileInfo> KernelGenerator::some_tile(bool writable) {
   std::vector<const TileInfo*> found;
   for (const TileInfo& tile : around_.tiles) {
-    if (!(writable && tile.frozen)) found.push_back(&tile);
+    if (!(writable && (tile.frozen || tile.read_only))) found.push_back(&tile);
   }
   if (found.empty()) return std::nullopt;
   return *random_.pick(found);
@@ -189,7 +189,7 @@ void KernelGenerator::copy_global_to_chip() {
 void KernelGenerator::copy_chip_to_chip() {
   const std::optional<TileInfo> dst = some_tile(true);
   const std::optional<TileInfo> src = some_tile(false);
-  if (!dst || !src || dst->tile.id() == src->tile.id() || dst->rank() == 0 || src->rank() == 0) return;
+  if (!dst || !src || dst->storage() == src->storage() || dst->rank() == 0 || src->rank() == 0) return;
   const Part part = part_of(*src);
   if (const auto to = match(*dst, wide_extents(part.extents), &part)) return T::copy(part.operand, *to);
   const TileInfo copy = allocate(src->shape, random_.chance(50) ? src->dtype : some_dtype());
@@ -271,17 +271,21 @@ void KernelGenerator::update_scalar() {
 
 void KernelGenerator::action(int depth) {
   const int64_t kind = random_.between(0, 99);
-  if (kind < 12) return copy_global_to_chip();
-  if (kind < 24) return copy_chip_to_chip();
-  if (kind < 30) return fill_part();
-  if (kind < 44) return gemm();
-  if (kind < 58) {
+  if (kind < 10) return copy_global_to_chip();
+  if (kind < 20) return copy_chip_to_chip();
+  if (kind < 25) return fill_part();
+  if (kind < 37) return gemm();
+  if (kind < 49) {
     if (random_.chance(35)) return scan();
     const int64_t times = random_.between(1, 3);
     for (int64_t i = 0; i < times; ++i) reduce();
     return;
   }
-  if (kind < 64) return update_scalar();
+  if (kind < 53) return update_scalar();
+  if (kind < 58) return transpose();
+  if (kind < 62) return gather();
+  if (kind < 69) return view();
+  if (kind < 73) return plan_.atomics ? shared_sums() : view();
   if (kind < 80 || depth == 0) {
     const std::optional<TileInfo> dst = some_tile(true);
     if (dst && !dst->serial_only && dst->rank() > 0 && !dst->empty()) return parallel_into(*dst, true);

@@ -18,10 +18,21 @@ struct Output {
   std::vector<int64_t> block;
 };
 
+enum class AtomicWord : uint8_t { add, max, min, bit_and, bit_or, bit_xor };
+inline constexpr int kNumAtomicWords = 6;
+
+// A tensor that all blocks update by one kind of atomic, and nothing else accesses.
+struct Sums {
+  TileInfo tensor;
+  AtomicWord word = AtomicWord::add;
+};
+
 struct KernelPlan {
   std::vector<T::Expr> grid;
-  std::vector<int64_t> grid_extents;      // their values
-  std::vector<Output> outputs;            // every element inside the tensors is written
+  std::vector<int64_t> grid_extents;  // their values
+  std::vector<Output> outputs;        // every element inside the tensors is written
+  std::vector<Sums> sums;
+  bool atomics = true;                    // also of shared tiles
   std::vector<TileInfo> dumps;            // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
   Surroundings surroundings;              // tensors and scalars of the program
   std::map<std::string, int64_t>* words;  // how often a word was used that the tree does not show
@@ -52,6 +63,15 @@ class KernelGenerator {
   void gemm();
   void reduce(std::optional<uint64_t> turn = {});
   void scan(std::optional<uint64_t> turn = {});
+  void transpose();
+  void gather();
+  TileInfo indices_into(const TileInfo& source, int64_t count);
+  void view();
+  std::vector<int64_t> other_shape(int64_t count);
+  void shared_sums();
+  void update_sums(const Sums& sums);
+  AtomicWord some_word(DType t);
+  T::Expr term(DType t);
   void update_scalar();
   void loop(int depth);
   void nested_loop(bool is_grid, int depth);

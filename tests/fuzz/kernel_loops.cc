@@ -74,7 +74,7 @@ void KernelGenerator::parallel_body(const TileInfo& dst, const std::vector<T::Su
 // Writes `dst`: all of it, or (where it was written before) some rectangle of it.
 void KernelGenerator::parallel_into(const TileInfo& dst, bool is_written) {
   const std::vector<TileInfo> readable = around_.tiles;
-  std::erase_if(around_.tiles, [&](const TileInfo& t) { return t.tile.id() == dst.tile.id(); });
+  std::erase_if(around_.tiles, [&](const TileInfo& t) { return t.storage() == dst.storage(); });
   const bool whole = !is_written || random_.chance(60);
   std::vector<int64_t> extents;
   std::vector<int> nested;
@@ -313,6 +313,7 @@ void KernelGenerator::run() {
   for (int64_t a = 0; a < actions; ++a) action(2);
   for (uint64_t i = 0; plan_.turn && i < kReductionsPerTurn; ++i) reduce(*plan_.turn * kReductionsPerTurn + i);
   if (plan_.turn) scan(plan_.turn);
+  for (const Sums& sums : plan_.sums) update_sums(sums);
   collect_scalars();
   for (const TileInfo& into : plan_.dumps) dump(into);
   for (const Output& output : plan_.outputs) write_output(output);

@@ -31,6 +31,7 @@ class Generator {
   void add_scalars();
   void add_inputs();
   void add_kernel(bool is_last);
+  Sums plan_sums();
   Output plan_output(const KernelPlan& plan, bool workspace);
 
   uint64_t seed_;
@@ -145,7 +146,12 @@ TileInfo Generator::add_tensor(DType dtype, const std::vector<int64_t>& shape, c
   fill(contents);
   arguments_.emplace_back(std::move(contents));
   const T::Tile tile = T::tensor(name(stem), T::Shape(extents), dtype, options);
-  return {.tile = tile, .dtype = dtype, .shape = shape, .global = true, .extents = extents};
+  return {.tile = tile,
+          .dtype = dtype,
+          .shape = shape,
+          .global = true,
+          .extents = extents,
+          .strided = !options.strides.empty()};
 }
 
 void Generator::add_scalars() {
@@ -212,6 +218,16 @@ Output Generator::plan_output(const KernelPlan& plan, bool workspace) {
           .block = block};
 }
 
+// Every atomic of every dtype that has it equally often.
+Sums Generator::plan_sums() {
+  static const std::vector<DType> kFloats = {DType::f16, DType::bf16, DType::f32, DType::f64},
+                                  kIntegers = {DType::i32, DType::u32, DType::i64, DType::u64};
+  const auto word = AtomicWord(random_.between(0, kNumAtomicWords + 2) % kNumAtomicWords);
+  const bool floats = word <= AtomicWord::min && random_.chance(50);
+  const DType t = random_.pick(floats ? kFloats : kIntegers);
+  return {.tensor = add_tensor(t, {random_.between(1, 6), random_.between(1, 12)}, "S"), .word = word};
+}
+
 void Generator::add_kernel(bool is_last) {
   KernelPlan plan{};
   if (is_last) plan.turn = seed_;
@@ -225,6 +241,8 @@ void Generator::add_kernel(bool is_last) {
   for (int64_t i = 0; i < outputs; ++i) plan.outputs.push_back(plan_output(plan, !is_last && i == 0));
   int64_t blocks = 1;
   for (int64_t e : plan.grid_extents) blocks *= e;
+  plan.atomics = has_atomics(seed_);
+  for (int i = 0; plan.atomics && i < 4; ++i) plan.sums.push_back(plan_sums());
   plan.dumps.push_back(add_tensor(DType::f64, {blocks, 8, random_.between(6, 10), random_.between(12, 24)}, "D"));
   plan.dumps.push_back(add_tensor(tensor_dtype(), {blocks, 2, random_.between(6, 10), random_.between(12, 24)}, "D"));
   for (size_t g = 0; g < plan.grid_extents.size(); ++g) {

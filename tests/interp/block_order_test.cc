@@ -106,26 +106,43 @@ TEST(BlockOrder, TheSameViewUnderTwoNames) {
 
 // Against the definition: all earlier accesses are looked at.
 TEST(BlockOrder, WatchAgreesWithTheDefinition) {
-  using interp::BlockWatch, interp::Touching;
+  using interp::AccessHow, interp::BlockWatch;
+  using Kind = ir::AtomicKind;
+  // What an access does to an element, written down once more: nothing, a plain store, or an update by one kind.
+  const std::array kinds = {AccessHow::read(),
+                            AccessHow::read(),
+                            AccessHow::store(),
+                            AccessHow::atomic(Kind::add),
+                            AccessHow::atomic(Kind::add),
+                            AccessHow::atomic(Kind::max),
+                            AccessHow::atomic(Kind::load),
+                            AccessHow::atomic(Kind::load),
+                            AccessHow::atomic(Kind::store)};
+  enum Group { reads, stores, adds, maxima, loads, atomic_stores };
+  constexpr std::array groups = {reads, reads, stores, adds, adds, maxima, loads, loads, atomic_stores};
+  const auto agree = [](Group a, Group b) {
+    if (a == loads || b == loads) return a != stores && b != stores;
+    return a == b && a != stores;
+  };
   std::mt19937 random(1);
   const interp::AccessSite site;
   for (int round = 0; round < 20000; ++round) {
     BlockWatch watch;
     watch.start(2);
-    std::vector<std::tuple<size_t, int64_t, Touching>> before;
+    std::vector<std::tuple<size_t, int64_t, Group>> before;
     for (int step = 0; step < 8; ++step) {
       const size_t at = random() % 2;
       const auto block = int64_t(random() % 4);
-      const Touching how = std::array{Touching::read, Touching::write, Touching::atomic}[random() % 8 * 3 / 8];
+      const size_t kind = random() % kinds.size();
+      const Group group = groups[kind];
       const bool conflict = std::any_of(before.begin(), before.end(), [&](const auto& t) {
-        const auto& [other_at, other_block, other_how] = t;
-        const bool same = other_how == how && how != Touching::write;
-        return other_at == at && other_block != block && !same;
+        const auto& [other_at, other_block, other_group] = t;
+        return other_at == at && other_block != block && !agree(group, other_group);
       });
-      const BlockWatch::Touch* found = watch.touch(at, block, site, how);
-      ASSERT_EQ(found != nullptr, conflict) << "round " << round << " step " << step;
+      BlockWatch::Conflict found;
+      ASSERT_EQ(watch.touch(at, block, site, kinds[kind], found), !conflict) << "round " << round << " step " << step;
       if (conflict) break;
-      before.emplace_back(at, block, how);
+      before.emplace_back(at, block, group);
     }
   }
 }

@@ -111,6 +111,48 @@ TEST(PrintParse, RandomProgramsRoundTrip) {
   }
 }
 
+TEST(PrintParse, AtomicsViewsAndReports) {
+  const std::string text = R"tw(program p(A, n) vars 5 {
+  scalar n@0: i32
+  tensor A: f32[64]
+  view V: u32[8, 8] of A
+
+  kernel p(bx@1 < 2) threads 128 {
+    tile A: global f32[64] of A
+    tile V: global u32[8, 8] of V {view_of = 0}
+    tile s: shared f16[4, 8]
+    tile t: shared u8[64] {view_of = 2}
+    tile atomic: shared i64[1]
+    atomic[0] = 3
+    atomic(relaxed) atomic[0] add bx
+    let prev@2 = atomic(acq_rel) atomic[0] max (prev - 1)
+    let seen@3: u32 = atomic(seq_cst) V[bx, 0] load
+    let was@4: f32 = atomic(release) A[bx] store 0.5
+    atomic(seq_cst) V[bx, 1] xor shl(seen, u32(2))
+    atomic_add(s[0, 0:8], A[8:16]) {memory_order = "release"}
+    print(t[0:64]; bx) {message = "bytes"}
+    for i@1 in parallel(0:4) {
+      report(; n < i32(7), bx, n) {kind = "assert", message = "", subject = "n < 7", label0 = "n"}
+    }
+  }
+}
+)tw";
+  std::string wrong = text;
+  EXPECT_THROW(read(wrong.replace(wrong.find("prev - 1"), 8, "what - 1")), Error);
+  const auto replaced = [&](const std::string& from, const std::string& to) {
+    std::string out = text;
+    return out.replace(out.find(from), from.size(), to);
+  };
+  const std::string right = replaced("(prev - 1)", "7");
+  EXPECT_EQ(print(read(right)), right);
+  for (const auto& [from, to] : {std::pair("atomic(relaxed)", "atomic(loose)"),
+                                 {"add bx", "plus bx"},
+                                 {"V[bx, 0] load", "V[bx, 0] load 3"},
+                                 {"[8, 8] of A", "[8, 8] off A"}}) {
+    EXPECT_THROW(read(replaced(from, to)), Error) << to;
+  }
+}
+
 Expr round_trip(const Expr& e) {
   Program p{.name = "p", .params = {}, .tensors = {}, .scalars = {}, .kernels = {}, .next_var = 1, .loc = {}};
   Kernel k;

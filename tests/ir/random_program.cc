@@ -9,10 +9,10 @@
 namespace tilewright::ir {
 
 std::string RandomProgram::name() {
-  static const std::array<std::string, 20> kNames = {
-      "i",   "j",    "k",     "A",    "B",   "acc",         "x_1",  "min",      "f32",         "for",
-      "nan", "tile", "let_3", "slot", "abs", "9 lives \"n", "a\\b", "\xc3\xa9", "line\nbreak", "select"};
-  return kNames[size_t(below(chance(80) ? 9 : 20))];
+  static const std::array<std::string, 22> kNames = {
+      "i",    "j",     "k",    "A",   "B",           "acc",  "x_1",      "min",         "f32",    "for",    "nan",
+      "tile", "let_3", "slot", "abs", "9 lives \"n", "a\\b", "\xc3\xa9", "line\nbreak", "select", "atomic", "view"};
+  return kNames[size_t(below(chance(80) ? 9 : 22))];
 }
 
 double RandomProgram::number() {
@@ -141,6 +141,8 @@ Tensor RandomProgram::tensor() {
   Tensor out{.name = name(), .dtype = dtype(), .shape = exprs(below(4), kIndex, 1), .strides = {}, .loc = {}};
   if (chance(30)) out.strides = exprs(below(4), kIndex, 1);
   if (chance(30)) out.kind = TensorKind::workspace;
+  if (chance(20)) out.kind = TensorKind::view;
+  if (chance(20)) out.view_of = int(below(int64_t(program_.tensors.size()) + 1)) - 1;
   return out;
 }
 
@@ -159,6 +161,8 @@ Tile RandomProgram::tile() {
     out.layout = layout::row_major(extents);
   }
   if (chance(30)) out.stages = int(below(5));
+  if (chance(20)) out.view_of = TileId(below(6)) - 1;
+  out.packed = chance(20);
   out.unchecked = chance(20);
   if (chance(20)) out.origin = name();
   return out;
@@ -198,6 +202,18 @@ Stmt RandomProgram::op() {
   return make_stmt(std::move(out));
 }
 
+Stmt RandomProgram::atomic() {
+  AtomicStmt out{.kind = AtomicKind(below(kNumAtomicKinds)),
+                 .tile = TileId(below(int64_t(kernel_->tiles.size()))),
+                 .indices = exprs(below(3), kIndex, 2),
+                 .value = {},
+                 .prev = {},
+                 .order = MemoryOrder(below(kNumMemoryOrders))};
+  if (out.kind != AtomicKind::load) out.value = expr(dtype(), 3);
+  if (chance(50)) out.prev = define(dtype());
+  return make_stmt(std::move(out));
+}
+
 Stmt RandomProgram::loop(int depth) {
   ForStmt out{.kind = LoopKind(below(5)), .dims = {}, .attrs = attrs(), .body = {}};
   for (int64_t i = 1 + below(3); i > 0; --i) {
@@ -212,7 +228,8 @@ Stmt RandomProgram::loop(int depth) {
 }
 
 Stmt RandomProgram::stmt(int depth) {
-  switch (depth <= 0 ? below(5) : below(8)) {
+  switch (depth <= 0 ? below(5) : below(9)) {
+    case 8: return kernel_->tiles.empty() ? op() : atomic();
     case 0: return op();
     case 1: {
       const DType t = dtype();

@@ -42,6 +42,7 @@ class RandomProgram {
   Stmt stmt(int depth);
   Stmt loop(int depth);
   Stmt op();
+  Stmt atomic();
 
   std::mt19937 random_;
   std::span<const OpDef* const> ops_;

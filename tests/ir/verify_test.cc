@@ -371,5 +371,58 @@ TEST(Verify, ExpansionsAreAccepted) {
   EXPECT_EQ(refusal_of(expand_ops(p)).message, "accepted");
 }
 
+TEST(Verify, Atomics) {
+  refused("$atomic(relaxed) c[0, 0] add 1.0", "atomic_add: c is a fragment tile, which no two threads share");
+  refused("$atomic(relaxed) v[] max 1", "atomic_max: v is a local tile, which no two threads share");
+  refused("$atomic(relaxed) A[0, 0] and 1.0", "atomic_and: A holds f32, but bits are those of integers");
+  refused("$atomic(consume) A[0, 0] store 1.0", "atomic_store: the memory order is consume");
+  refused("$atomic(relaxed) A[0, 0] add 1", "atomic_add: the value has dtype i64");
+  refused("$atomic(relaxed) A[0] add 1.0", "A has 2 dimensions but 1 indices are given");
+  refused("fill(a[0:8, 0:64]; 0.0)\n    $let x@3: f16 = atomic(relaxed) a[0, 0] add 1.0",
+          "atomic_add: x has dtype f16");
+  refused("fill(a[0:8, 0:64]; 0.0)\n    $atomic(relaxed) a[8, 0] add 1.0",
+          "index 8 of dimension 0 of a is outside its extent 8");
+  refused("$atomic(relaxed) a[0, 0] add 1.0", "a is read here but nothing wrote it before");
+  refused("$atomic(relaxed) A[0, 0] add 1.0", "atomic_add has no value", [](Program& p) {
+    AtomicStmt atomic = *get_if<AtomicStmt>(p.kernels[0].body[0]);
+    atomic.value = {};
+    p.kernels[0].body[0] = make_stmt(atomic, p.kernels[0].body[0]->loc);
+  });
+}
+
+TEST(Verify, Views) {
+  const auto with_tiles = [](const std::string& tiles) {
+    return "program p(A) vars 20 {\n  tensor A: f32[8, 64]\n  view V: i32[512] of A\n"
+           "  kernel k(bx@2 < 1) threads 128 {\n    tile A: global f32[8, 64] of A\n"
+           "    tile a: shared f32[8, 64]\n    " +
+           tiles + "\n  }\n}";
+  };
+  expect_refused(with_tiles("$tile b: shared f32[512] {view_of = 2}"), "tile b is a view of tile 2");
+  expect_refused(with_tiles("$tile b: fragment f32[512] {view_of = 1}"),
+                 "tile b is a view of a, which differs in more than shape and dtype");
+  expect_refused(with_tiles("$tile b: shared f32[500] {view_of = 1}"), "view: a has 16384 bits but f32[500] has 16000");
+  expect_refused(with_tiles("$tile V: global i32[512] of V"), "tile V is of a tensor's view but names no tile");
+  expect_refused(with_tiles("$tile B: global f32[8, 64] of A {view_of = 0}"),
+                 "tile B is a view of A but not of its tensor");
+  const auto with_tensors = [](const std::string& tensors) {
+    return "program p(A) vars 20 {\n  tensor A: f32[8, 64]\n  view V: i32[512] of A\n  " + tensors +
+           "\n  kernel k(bx@2 < 1) threads 128 {\n  }\n}";
+  };
+  expect_refused(with_tensors("$view W: i32[512] of V"), "W is a view of tensor 1");
+  expect_refused(with_tensors("$view W: i32[512] of 9"), "W is a view of tensor 9");
+  expect_refused(with_tensors("$workspace W: i32[512] of A"), "tensor W is no view but names tensor 0");
+  expect_refused(with_tensors("$view W: i32[512] of A strides [1]"), "view W of A: W has strides");
+}
+
+TEST(Verify, Reports) {
+  refused("$report(; true, bx, 1.0)", "report: the kind is neither print nor assert");
+  refused("$report(; true) {kind = \"print\"}", "report: there are too few values");
+  refused("$report(; 1, bx) {kind = \"print\"}", "report: the condition is not boolean");
+  refused("$report(; true, bx, 1.0) {kind = \"assert\"}", "report: an assertion has one label for each value");
+  refused("$report(; true, bx, 1, 2) {kind = \"print\"}", "report: a print has one value");
+  refused("$report(; true, bx, 1) {kind = \"print\", rank = 1}", "report: there are too few values");
+  refused("$print(A[0, 0:64])", "print: 0 block indices are given for a grid of 1 dimensions");
+}
+
 }  // namespace
 }  // namespace tilewright::ir

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
@@ -110,11 +111,27 @@ class Session {
  private:
   // One program for all rows; when it is refused, each row by itself, to name the one at fault.
   void run_batch(std::span<const Row> rows, const std::string& runner) {
+    const bool refused =
+        runner == "cuda" && std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.no_cuda_code; });
+    if (refused && rows.size() == 1) return expect_refusal(rows[0], runner);
+    if (refused) {
+      for (size_t i = 0; i < rows.size(); ++i) run_batch(rows.subspan(i, 1), runner);
+      return;
+    }
     try {
       run_program(rows, runner);
     } catch (const std::exception& e) {
       if (rows.size() == 1) return fail(rows[0].name, runner, e.what());
       for (size_t i = 0; i < rows.size(); ++i) run_batch(rows.subspan(i, 1), runner);
+    }
+  }
+
+  void expect_refusal(const Row& row, const std::string& runner) {
+    try {
+      compile(build(std::span(&row, 1)), {.target = runner});
+      fail(row.name, runner, "runs now, so that `no_cuda_code` is out of date");
+    } catch (const Error& e) {
+      if (e.kind() != ErrorKind::unsupported) fail(row.name, runner, e.what());
     }
   }
 

@@ -42,6 +42,7 @@ struct Row {
   std::vector<Args> launches;
   // Starts from "unchanged".
   Reference reference;
+  bool no_cuda_code = false;  // refused as unsupported on a GPU, until somebody writes that code
 };
 
 const HostArray& array(const Args& args, size_t i);
@@ -54,10 +55,14 @@ T::Tile declare_tensor(const std::string& name, const HostArray& like, double sa
 std::vector<Row> copy_rows();
 std::vector<Row> cast_rows();
 std::vector<Row> fill_rows();
+std::vector<Row> transpose_rows();
+std::vector<Row> gather_rows();
+std::vector<Row> view_rows();
 std::vector<Row> gemm_rows();
 std::vector<Row> reduce_rows();
 std::vector<Row> scan_rows();
 std::vector<Row> row_kernel_rows();
+std::vector<Row> atomic_rows();
 std::vector<Row> float_rows();
 std::vector<Row> math_rows();
 std::vector<Row> function_rows();

@@ -1,47 +1,55 @@
 #include "runtime/interp/block_watch.h"
 
+#include <array>
+
 namespace tilewright::interp {
 
 namespace {
 
-// Kinds of accesses by others that an access conflicts with.
-uint8_t conflicts_with(Touching how) {
-  constexpr uint8_t kRead = uint8_t(Touching::read), kWrite = uint8_t(Touching::write),
-                    kAtomic = uint8_t(Touching::atomic);
-  switch (how) {
-    case Touching::read: return kWrite | kAtomic;
-    case Touching::write: return kRead | kWrite | kAtomic;
-    case Touching::atomic: return kRead | kWrite;
+constexpr AccessHow kLoad{2 + int(ir::AtomicKind::load)};
+
+// By AccessHow::number: the bits of what conflicts with it.
+using Masks = std::array<uint16_t, kNumAccessHows>;
+
+Masks conflict_masks() {
+  Masks out{};
+  for (int a = 0; a < kNumAccessHows; ++a) {
+    for (int b = 0; b < kNumAccessHows; ++b) {
+      if (conflict({a}, {b})) out[size_t(a)] = uint16_t(out[size_t(a)] | 1u << b);
+    }
   }
-  return 0;
+  return out;
 }
+
+bool only_loads(const BlockWatch::Touch& t) { return t.hows == 1u << kLoad.number; }
 
 }  // namespace
 
-const BlockWatch::Touch* BlockWatch::touch(size_t at, int64_t block, const AccessSite& site, Touching how) {
+bool BlockWatch::touch(size_t at, int64_t block, const AccessSite& site, AccessHow how, Conflict& found) {
+  static const Masks kConflicts = conflict_masks();
   Element& element = elements_[at];
-  const uint8_t bad = conflicts_with(how);
-  const auto conflicts = [&](const Touch& t) { return t.block >= 0 && t.block != block && (t.how & bad) != 0; };
-  if (conflicts(element.writer)) return &element.writer;
-  for (const Touch& other : element.others) {
-    if (conflicts(other)) return &other;
+  for (const Touch* t : {&element.writer, &element.others[0], &element.others[1]}) {
+    const unsigned bad = t->hows & kConflicts[size_t(how.number)];
+    if (bad == 0 || t->block == block) continue;
+    found = {.how = {bad >> t->last & 1 ? int(t->last) : __builtin_ctz(bad)}, .site = t->site, .block = t->block};
+    return false;
   }
   const auto remember = [&](Touch& t) {
-    if (t.block == block && (t.how & uint8_t(how)) != 0) return;
-    t.site = &site;
-    t.how = uint8_t((t.block == block ? t.how : 0) | uint8_t(how));
+    if (t.block == block && t.has(how)) return true;
+    t.hows = uint16_t((t.block == block ? t.hows : 0u) | 1u << how.number) & 0xfff;
     t.block = block;
+    t.last = uint16_t(how.number) & 15;
+    t.site = &site;
+    return true;
   };
-  if (how == Touching::write) {
-    remember(element.writer);
-    return nullptr;
+  if (how.number == AccessHow::store().number) return remember(element.writer);
+  for (Touch& t : element.others) {
+    if (t.block < 0 || t.block == block) return remember(t);
   }
-  for (Touch& other : element.others) {
-    if (other.block >= 0 && other.block != block) continue;
-    remember(other);
-    break;
+  for (Touch& t : element.others) {
+    if (how.number != kLoad.number && only_loads(t)) return remember(t);
   }
-  return nullptr;
+  return true;
 }
 
 }  // namespace tilewright::interp

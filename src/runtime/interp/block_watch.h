@@ -1,9 +1,13 @@
-// Dependences between the blocks of one kernel: who touched each element of a tensor so far.
+// Dependences between the blocks of one kernel: who accessed each element of a tensor so far.
 //
-// Blocks run in any order, so a block must neither read nor write what another one writes, before or after. Each
-// element remembers its writer and two blocks that read or atomically updated it: an access conflicts with some earlier
-// one exactly when it conflicts with one of these, because a third reader adds nothing that two do not say.
+// Blocks run in any order, so a block must neither read nor write what another one writes, before or after; atomics of
+// one kind go together (access_how.h has the rule). Each element remembers its writer and two blocks that accessed it
+// otherwise: an access conflicts with some earlier one exactly when it conflicts with one of these. For where two
+// blocks read (or atomically updated) the element, all did, so that a third adds nothing that two do not say; and an
+// atomic load conflicts with nothing but a plain store, so that one is forgotten for a block that did more.
 #pragma once
+
+#include "runtime/interp/access_how.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -13,22 +17,27 @@ namespace tilewright::interp {
 
 struct AccessSite;
 
-// Atomics of several blocks do not conflict with each other.
-enum class Touching : uint8_t { read = 1, write = 2, atomic = 4 };
-
 class BlockWatch {
  public:
   struct Touch {
+    const AccessSite* site = nullptr;  // of the last of them
+    int64_t block : 48 = -1;           // its number in the grid
+    uint16_t hows : 12 = 0;            // a bit for each AccessHow::number
+    uint16_t last : 4 = 0;             // the AccessHow::number of `site`
+
+    bool has(AccessHow how) const { return (hows >> how.number & 1) != 0; }
+  };
+  struct Conflict {
+    AccessHow how;  // what the other block did
     const AccessSite* site = nullptr;
-    int64_t block : 56 = -1;  // its number in the grid
-    uint8_t how : 8 = 0;      // a union of Touching
+    int64_t block = -1;
   };
 
   bool watches() const { return !elements_.empty(); }
   // Starts anew, for elements 0 to `count` - 1; 0 ends watching.
   void start(size_t count) { elements_.assign(count, Element()); }
-  // Remembers an access. Returns what another block did that it conflicts with; null when there is nothing.
-  const Touch* touch(size_t at, int64_t block, const AccessSite& site, Touching how);
+  // Remembers an access. Fills `found` and returns false where another block did something that it conflicts with.
+  bool touch(size_t at, int64_t block, const AccessSite& site, AccessHow how, Conflict& found);
 
  private:
   struct Element {

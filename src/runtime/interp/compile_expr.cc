@@ -29,11 +29,11 @@ auto with_float_dtype(DType dtype, F f) {
 
 // The element's value without a look at its state.
 template <class M, class Value>
-Value loaded(const Storage& storage, size_t at) {
+Value loaded(const Array& array, size_t at) {
   if constexpr (std::is_same_v<Value, typename M::Float>)
-    return storage.template load_float<M>(at);
+    return array.template load_float<M>(at);
   else
-    return storage.template load_int<M>(at);
+    return array.template load_int<M>(at);
 }
 
 template <class M, class Value>
@@ -58,14 +58,14 @@ Value safe_value_of(const ir::Tile& tile) {
 // A value of the side that the interpreter does not take, where it has one.
 template <class M, class Compiled, class Value>
 Value blend(Machine<M>& m, const Compiled& other, const Value& taken) {
-  const bool outer = std::exchange(m.watching, false);
   Value out = without_bound<M>(taken);
+  ++m.reruns;  // the program does not access what this side accesses
   try {
     out = either_of(taken, other->run(m));
   } catch (const Error&) {
     // Without a value there is no bound.
   }
-  m.watching = outer;
+  --m.reruns;
   return out;
 }
 
@@ -99,20 +99,20 @@ template <class Value>
 std::unique_ptr<const Node<M, Value>> ExprCompiler<M>::load_node(const Expr& e) const {
   return closure<M, Value>([place = place(e.tile_id(), e.args(), e.loc()),
                             safe = safe_value_of<M, Value>(kernel_.tile(e.tile_id()))](Machine<M>& m) -> Value {
-    Storage& storage = *m.tiles[size_t(place.site.id)];
+    const Array& array = m.tiles[size_t(place.site.id)];
     bool undetermined = false;
-    const int64_t at = place.locate(m, storage, undetermined);
+    const int64_t at = place.locate(m, array, undetermined);
     if (at < 0) {
-      if (place.site.tile->on_chip()) throw_outside(place.site, place.values(m), false, storage, m.block);
+      if (place.site.tile->on_chip()) throw_outside(place.site, place.values(m), false, array, m.block);
       return undetermined ? without_bound<M>(safe) : safe;
     }
-    if (!(storage.states[size_t(at)] & kInitialised)) [[unlikely]] {
-      throw_uninitialised(place.site, place.values(m), storage, m.block);
+    if (!array.initialised(size_t(at))) [[unlikely]] {
+      throw_uninitialised(place.site, place.values(m), array, m.block);
     }
-    m.watch(place.site, storage, size_t(at), Touching::read);
+    m.access(place.site, array, size_t(at), AccessHow::read());
     if (m.trace) [[unlikely]]
-      m.trace->see(place.site, storage, size_t(at), false);
-    const Value value = loaded<M, Value>(storage, size_t(at));
+      m.trace->see(place.site, array, size_t(at), false);
+    const Value value = loaded<M, Value>(array, size_t(at));
     return undetermined ? without_bound<M>(value) : value;
   });
 }

@@ -21,15 +21,38 @@ class Stores : public ir::Visitor {
  public:
   using ir::Visitor::visit;
   void visit(const ir::Stmt& stmt) override {
-    if (const auto* s = ir::get_if<ir::StoreStmt>(stmt)) found.push_back(s);
+    if (const auto* s = ir::get_if<ir::StoreStmt>(stmt)) found.push_back({s->tile, s->indices});
+    if (const auto* s = ir::get_if<ir::AtomicStmt>(stmt)) {
+      if (s->kind != ir::AtomicKind::load) found.push_back({s->tile, s->indices});
+      if (s->prev) bound.insert(s->prev.var_id());
+    }
     if (const auto* l = ir::get_if<ir::LetStmt>(stmt)) bound.insert(l->var.var_id());
     if (const auto* f = ir::get_if<ir::ForStmt>(stmt)) {
       for (const ir::LoopDim& dim : f->dims) bound.insert(dim.var.var_id());
     }
     visit_parts(stmt);
   }
-  std::vector<const ir::StoreStmt*> found;
+  struct Target {
+    ir::TileId tile;
+    std::span<const Expr> indices;
+  };
+  std::vector<Target> found;
   std::set<ir::VarId> bound;  // variables that the statements bind themselves
+};
+
+// The tiles that atomics access, and whether a statement uses what one returns.
+class Atomics : public ir::Visitor {
+ public:
+  using ir::Visitor::visit;
+  void visit(const ir::Stmt& stmt) override {
+    if (const auto* s = ir::get_if<ir::AtomicStmt>(stmt)) {
+      tiles.push_back(s->tile);
+      read = read || s->prev;
+    }
+    visit_parts(stmt);
+  }
+  std::vector<ir::TileId> tiles;
+  bool read = false;
 };
 
 // True when the coordinates have their values before the statements that bind `bound` run.
@@ -61,7 +84,7 @@ void with_loop_state(Machine<M>& m, const std::vector<ir::TileId>& written, F ru
     const bool outer = std::exchange(m.undetermined_loop, false);
     run();
     if (m.undetermined_loop) {
-      for (ir::TileId id : written) m.lose_bounds(*m.tiles[size_t(id)]);
+      for (ir::TileId id : written) m.lose_bounds(m.tiles[size_t(id)]);
     }
     m.undetermined_loop = outer;
   }
@@ -87,7 +110,7 @@ std::set<ir::TileId> tiles_written(const ir::Block& block) {
   Stores stores;
   stores.visit(block);
   std::set<ir::TileId> out;
-  for (const ir::StoreStmt* s : stores.found) out.insert(s->tile);
+  for (const Stores::Target& s : stores.found) out.insert(s.tile);
   return out;
 }
 
@@ -109,9 +132,11 @@ template <class M>
 StepNode<M> StmtCompiler<M>::step(const ir::Stmt& stmt) {
   const Loc& loc = stmt->loc;
   if (const auto* s = ir::get_if<ir::StoreStmt>(stmt)) return store(*s, loc);
+  if (const auto* s = ir::get_if<ir::AtomicStmt>(stmt)) return atomic(*s, loc);
   if (const auto* s = ir::get_if<ir::LetStmt>(stmt)) return let(*s, loc);
   const auto* op = ir::get_if<ir::OpStmt>(stmt);
   if (op && op->def->assumes) return assumption(*op, loc);
+  if (op && op->def->reports) return report(*op, loc);
   if (const auto* s = ir::get_if<ir::IfStmt>(stmt)) return branch(*s, loc);
   if (const auto* s = ir::get_if<ir::WhileStmt>(stmt)) return while_loop(*s, loc);
   if (const auto* s = ir::get_if<ir::ForStmt>(stmt)) {
@@ -129,22 +154,23 @@ StepNode<M> StmtCompiler<M>::store_value(Place<M> place, Compiled value) const {
   const bool journaled = place.site.tile->space != ir::Space::local || parallel_depth_ == 0;
   return closure<M, Flow>([place = std::move(place), value = std::move(value), journaled](Machine<M>& m) {
     const Value v = value->run(m);
-    Storage& storage = *m.tiles[size_t(place.site.id)];
+    const Array& array = m.tiles[size_t(place.site.id)];
     bool undetermined = false;
-    const int64_t at = place.locate(m, storage, undetermined);
+    const int64_t at = place.locate(m, array, undetermined);
     if constexpr (M::kTracked) {
-      if (undetermined) m.lose_bounds(storage);
+      if (undetermined) m.lose_bounds(array);
     }
     if (at < 0) {
-      if (place.site.tile->on_chip()) throw_outside(place.site, place.values(m), true, storage, m.block);
+      if (place.site.tile->on_chip()) throw_outside(place.site, place.values(m), true, array, m.block);
       return Flow::next;
     }
-    m.before_write(place.site, storage, size_t(at), journaled);
-    storage.template put<M>(size_t(at), v);
+    m.access(place.site, array, size_t(at), AccessHow::store());
+    m.before_write(array, size_t(at), journaled);
+    array.template put<M>(size_t(at), v);
     if constexpr (M::kTracked) {
-      if (undetermined) storage.lose_bound(size_t(at));
+      if (undetermined) array.lose_bound(size_t(at));
     }
-    m.after_write(place.site, storage, size_t(at));
+    m.after_write(place.site, array, size_t(at));
     return Flow::next;
   });
 }
@@ -196,25 +222,25 @@ StepNode<M> StmtCompiler<M>::spoil(const ir::Block& block, const Loc& loc) const
   std::vector<Place<M>> places;
   std::vector<ir::TileId> whole;
   const ExprCompiler<M> compiler(kernel_, loc);
-  for (const ir::StoreStmt* s : stores.found) {
+  for (const Stores::Target& s : stores.found) {
     const bool known =
-        std::all_of(s->indices.begin(), s->indices.end(), [&](const Expr& e) { return known_before(e, stores.bound); });
+        std::all_of(s.indices.begin(), s.indices.end(), [&](const Expr& e) { return known_before(e, stores.bound); });
     if (known)
-      places.push_back(compiler.place(s->tile, s->indices, loc));
+      places.push_back(compiler.place(s.tile, s.indices, loc));
     else
-      whole.push_back(s->tile);
+      whole.push_back(s.tile);
   }
   return closure<M, Flow>([places = std::move(places), whole = std::move(whole)](Machine<M>& m) {
     for (const Place<M>& place : places) {
-      Storage& storage = *m.tiles[size_t(place.site.id)];
+      const Array& array = m.tiles[size_t(place.site.id)];
       bool undetermined = false;
-      const int64_t at = place.locate(m, storage, undetermined);
-      if (undetermined) m.lose_bounds(storage);
+      const int64_t at = place.locate(m, array, undetermined);
+      if (undetermined) m.lose_bounds(array);
       if (at < 0 || undetermined) continue;
-      if (m.open_journals > 0) m.journal.record(storage, size_t(at));
-      storage.lose_bound(size_t(at));
+      if (m.open_journals > 0) m.journal.record(array, size_t(at));
+      array.lose_bound(size_t(at));
     }
-    for (ir::TileId id : whole) m.lose_bounds(*m.tiles[size_t(id)]);
+    for (ir::TileId id : whole) m.lose_bounds(m.tiles[size_t(id)]);
     return Flow::next;
   });
 }
@@ -284,6 +310,10 @@ StepNode<M> StmtCompiler<M>::parallel_loop(const ir::ForStmt& stmt, const Loc& l
   for (ir::TileId id : written) {
     if (kernel_.tile(id).space == ir::Space::local) loop->locals.push_back(id);
   }
+  Atomics atomics;
+  atomics.visit(stmt.body);
+  loop->atomics = std::move(atomics.tiles);
+  loop->reads_atomics = atomics.read;
   ++parallel_depth_;
   loop->body = block(stmt.body);
   --parallel_depth_;

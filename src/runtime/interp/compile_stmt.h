@@ -20,6 +20,10 @@ class StmtCompiler {
   template <class Value, class Compiled>
   StepNode<M> store_value(Place<M> place, Compiled value) const;
   StepNode<M> assumption(const ir::OpStmt& stmt, const Loc& loc);
+  StepNode<M> atomic(const ir::AtomicStmt& stmt, const Loc& loc);
+  template <class Value, class Compiled>
+  StepNode<M> atomic_step(const ir::AtomicStmt& stmt, Place<M> place, Compiled value) const;
+  StepNode<M> report(const ir::OpStmt& stmt, const Loc& loc) const;
   StepNode<M> let(const ir::LetStmt& stmt, const Loc& loc);
   StepNode<M> branch(const ir::IfStmt& stmt, const Loc& loc);
   StepNode<M> serial_loop(const ir::ForStmt& stmt, const Loc& loc);

@@ -18,7 +18,8 @@ std::vector<bool> written_tensors(const ir::Program& program) {
   std::vector<bool> out(program.tensors.size(), false);
   for (const ir::Kernel& kernel : program.kernels) {
     for (ir::TileId id : tiles_written(kernel.body)) {
-      if (!kernel.tile(id).on_chip()) out[size_t(kernel.tile(id).tensor)] = true;
+      const ir::Tile& tile = kernel.tile(kernel.storage_of(id));
+      if (!tile.on_chip()) out[size_t(tile.tensor)] = true;
     }
   }
   return out;
@@ -45,6 +46,7 @@ class KernelRun {
   void run() {
     m_.block.assign(m_.grid.size(), 0);
     if (std::find(m_.grid.begin(), m_.grid.end(), 0) != m_.grid.end()) return;
+    m_.one_block = std::all_of(m_.grid.begin(), m_.grid.end(), [](int64_t e) { return e == 1; });
     do {
       for (size_t d = 0; d < m_.grid.size(); ++d) {
         m_.vars[size_t(kernel_.block_vars[d].var_id())].i = M::int_imm(m_.block[d]);
@@ -57,19 +59,23 @@ class KernelRun {
 
  private:
   void add_tile(const ir::Tile& tile, size_t id, Tensors& tensors) {
-    if (tile.on_chip()) {
-      on_chip_[id].resize(is_float(tile.dtype), tile.extents(), M::kTracked);
-      m_.tiles.push_back(&on_chip_[id]);
-    } else {
-      m_.tiles.push_back(&tensors.storage(tile.tensor));
+    if (!tile.on_chip()) return m_.tiles.push_back(tensors.array(tile.tensor));
+    const auto root = size_t(kernel_.storage_of(ir::TileId(id)));
+    if (root == id) {
+      std::vector<DType> dtypes;
+      for (size_t other = 0; other < kernel_.tiles.size(); ++other) {
+        if (kernel_.share_storage(ir::TileId(other), ir::TileId(id))) dtypes.push_back(kernel_.tiles[other].dtype);
+      }
+      on_chip_[id].resize(tile.dtype, dtypes, size_t(tile.num_elems()), M::kTracked);
     }
+    m_.tiles.emplace_back(on_chip_[root], tile.extents(), tile.dtype);
   }
 
   // Starts or ends watching the tensors that the kernel writes.
   void watch(bool on) {
     for (ir::TileId id : tiles_written(kernel_.body)) {
       if (kernel_.tile(id).on_chip()) continue;
-      Storage& storage = *m_.tiles[size_t(id)];
+      Storage& storage = *m_.tiles[size_t(id)].storage;
       storage.watch.start(on ? storage.cells.size() : 0);
     }
   }
@@ -94,7 +100,9 @@ std::vector<std::vector<double>> bounds_of(const ir::Program& program, Tensors& 
   for (const ir::Param& param : program.params) {
     std::vector<double>& bounds = out.emplace_back();
     if (!param.is_tensor) continue;
-    for (const Bound& b : tensors.storage(param.index).bounds) bounds.push_back(2 * b.err);
+    const Array array = tensors.array(param.index);
+    const size_t count = array.storage->bounds.size() / array.units;
+    for (size_t at = 0; at < count; ++at) bounds.push_back(2 * array.bound_of(at).err);
   }
   return out;
 }

@@ -50,6 +50,7 @@ struct InterpOptions {
   bool check_parallel_order = true;            // run each parallel loop in reverse order too and compare
   bool check_block_order = true;               // refuse elements that one block writes and another one touches
   int64_t max_while_iterations = 100'000'000;  // of one execution of a loop
+  PrintHook on_print = {};                     // empty: standard output
 };
 
 class InterpResult {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/kernel.h"
+#include "runtime/interp/access_log.h"
 #include "runtime/interp/interp.h"
 #include "runtime/interp/memory.h"
 
@@ -27,7 +28,7 @@ struct TracedAccess {
 };
 
 struct Trace {
-  // What to keep: accesses of this element, or those of one iteration.
+  // What to keep: accesses of this unit, or those of one iteration.
   const Storage* storage = nullptr;
   size_t at = 0;
   bool by_iteration = false;
@@ -35,7 +36,7 @@ struct Trace {
   std::vector<int64_t> iteration;  // of the loop in question, kept by it
   std::vector<TracedAccess> accesses = {};
 
-  void see(const AccessSite& site, Storage& where, size_t index, bool is_write);
+  void see(const AccessSite& site, const Array& array, size_t index, bool is_write);
 };
 
 // A block of a grid, by number.
@@ -44,8 +45,11 @@ struct BlockNumber {
   const std::vector<int64_t>& grid;
 };
 
-[[noreturn]] void throw_block_conflict(const AccessSite& site, const Storage& storage, size_t at, Touching how,
-                                       const BlockWatch::Touch& other, const BlockNumber& block);
+// Throw the error for two accesses of one element that do not go together: by blocks, and by iterations.
+[[noreturn]] void throw_block_conflict(const AccessSite& site, const Array& array, size_t at, AccessHow how,
+                                       const BlockWatch::Conflict& other, const BlockNumber& block);
+[[noreturn]] void throw_conflict(const AccessLog::Conflict& conflict, const Array& array, size_t at,
+                                 std::span<const int64_t> block);
 
 template <class M>
 struct Machine {
@@ -53,12 +57,12 @@ struct Machine {
     typename M::Float f{};
     typename M::Int i{};
   };
-  std::vector<Var> vars;        // by VarId
-  std::vector<Storage*> tiles;  // by TileId
-  std::vector<int64_t> block;   // coordinates
+  std::vector<Var> vars;       // by VarId
+  std::vector<Array> tiles;    // by TileId
+  std::vector<int64_t> block;  // coordinates
   std::vector<int64_t> grid;
   int64_t block_number = 0;  // the first dimension is the fastest
-  bool watching = true;      // false while code runs that no block need run
+  bool one_block = true;     // in the grid
   const ir::Kernel* kernel = nullptr;
   InterpOptions options;
   Journal journal;
@@ -68,32 +72,47 @@ struct Machine {
   int undetermined_depth = 0;
   bool undetermined_loop = false;
 
-  // Throws where another block of the kernel touches the element in a way that the order of blocks decides about.
-  void watch(const AccessSite& site, Storage& storage, size_t at, Touching how) {
-    if (!storage.watch.watches() || !watching) [[likely]]
+  // Compares the accesses of the iterations of a parallel loop with atomics.
+  AccessLog* iteration_log = nullptr;
+  // Above 0 while statements run again in another order, or expressions that the program does not evaluate: neither
+  // accesses nor prints count.
+  int reruns = 0;
+
+  // Throws where another iteration, or another block of the kernel, accesses the element in a way that the order of
+  // the two decides about.
+  void access(const AccessSite& site, const Array& array, size_t at, AccessHow how) {
+    BlockWatch& watch = array.storage->watch;
+    if (iteration_log == nullptr && !watch.watches()) [[likely]]
       return;
-    const BlockWatch::Touch* other = storage.watch.touch(at, block_number, site, how);
-    if (other) [[unlikely]]
-      throw_block_conflict(site, storage, at, how, *other, {block_number, grid});
-  }
-  void before_write(const AccessSite& site, Storage& storage, size_t at, bool journaled) {
-    watch(site, storage, at, Touching::write);
-    if (journaled && open_journals > 0) [[unlikely]]
-      journal.record(storage, at);
-  }
-  void after_write(const AccessSite& site, Storage& storage, size_t at) {
-    if constexpr (M::kTracked) {
-      if (undetermined_depth > 0) storage.lose_bound(at);
+    if (reruns > 0 || trace) return;
+    if (iteration_log) {
+      if (const auto conflict = iteration_log->see(site, array, at, how)) throw_conflict(*conflict, array, at, block);
     }
-    storage.states[at] = kInitialised | kWritten;
+    for (size_t k = 0; watch.watches() && k < array.units; ++k) {
+      BlockWatch::Conflict found;
+      if (!watch.touch(at * array.units + k, block_number, site, how, found)) [[unlikely]]
+        throw_block_conflict(site, array, at, how, found, {block_number, grid});
+    }
+  }
+
+  void before_write(const Array& array, size_t at, bool journaled) {
+    if (journaled && open_journals > 0) [[unlikely]]
+      journal.record(array, at);
+  }
+  void after_write(const AccessSite& site, const Array& array, size_t at) {
+    if constexpr (M::kTracked) {
+      if (undetermined_depth > 0) array.lose_bound(at);
+    }
+    array.mark_written(at);
     if (trace) [[unlikely]]
-      trace->see(site, storage, at, true);
+      trace->see(site, array, at, true);
   }
   // No element of the tile has a bound any more.
-  void lose_bounds(Storage& storage) {
-    for (size_t at = 0; at < storage.bounds.size(); ++at) {
-      if (open_journals > 0) journal.record(storage, at);
-      storage.lose_bound(at);
+  void lose_bounds(const Array& array) {
+    Storage& storage = *array.storage;
+    for (size_t unit = 0; unit < storage.bounds.size(); ++unit) {
+      if (open_journals > 0) journal.record(storage, unit);
+      storage.lose_bound(unit);
     }
   }
 };
@@ -149,13 +168,13 @@ struct Place {
   std::vector<Coordinate<M>> coordinates;
 
   // Row-major number of the element; -1 outside the tile.
-  int64_t locate(Machine<M>& m, const Storage& storage, bool& undetermined) const {
+  int64_t locate(Machine<M>& m, const Array& array, bool& undetermined) const {
     int64_t at = 0;
     bool inside = true;
     for (size_t d = 0; d < coordinates.size(); ++d) {
       const typename M::Int c = coordinates[d].run(m);
       if constexpr (M::kTracked) undetermined |= M::undetermined(c);
-      const int64_t extent = storage.shape[d];
+      const int64_t extent = array.shape[d];
       inside &= uint64_t(M::value(c)) < uint64_t(extent);
       at = int64_t(uint64_t(at) * uint64_t(extent) + uint64_t(M::value(c)));
     }

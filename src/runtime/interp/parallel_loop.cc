@@ -7,10 +7,12 @@
 
 namespace tilewright::interp {
 
-void Trace::see(const AccessSite& site, Storage& where, size_t index, bool is_write) {
-  if (by_iteration ? iteration != only : (storage != &where || at != index)) return;
+void Trace::see(const AccessSite& site, const Array& array, size_t index, bool is_write) {
+  const bool other = storage != array.storage || at / array.units != index;
+  if (by_iteration ? iteration != only : other) return;
+  const size_t unit = by_iteration ? index * array.units : at;
   accesses.push_back(
-      {.site = &site, .is_write = is_write, .after = Snapshot::of(where, index), .iteration = iteration});
+      {.site = &site, .is_write = is_write, .after = Snapshot::of(*array.storage, unit), .iteration = iteration});
 }
 
 namespace {
@@ -25,6 +27,13 @@ Error order_error(const Loc& loc, std::string message) {
       .hint("make the iterations independent, or use a serial loop");
 }
 
+// The element that a unit of the tile's storage is a part of.
+template <class M>
+std::string element_of(const Machine<M>& m, const AccessSite& site, size_t unit) {
+  const Array& array = m.tiles[size_t(site.id)];
+  return element_text(site, array, unit / array.units);
+}
+
 std::string written(const TracedAccess* access, const Snapshot& value) {
   return access ? fmt::format("{} (iteration {}, {})", value_text(value), vector_text(access->iteration),
                               access->site->loc.to_string())
@@ -35,8 +44,18 @@ std::string written(const TracedAccess* access, const Snapshot& value) {
 
 template <class M>
 void ParallelLoop<M>::run(Machine<M>& m) const {
-  const bool both = m.options.check_parallel_order && m.trace == nullptr;
-  if (!both) return run_order(m, false);
+  if (!m.options.check_parallel_order || m.trace) return run_order(m, false);
+  if (atomics.empty() || m.iteration_log || m.reruns > 0) return run_both(m);
+  std::set<const Storage*> storages;
+  for (ir::TileId id : reads_atomics ? locals : atomics) storages.insert(m.tiles[size_t(id)].storage);
+  AccessLog log(reads_atomics ? AccessLog::Watch::all_except : AccessLog::Watch::only, std::move(storages));
+  m.iteration_log = &log;
+  reads_atomics ? run_order(m, false) : run_both(m);
+  m.iteration_log = nullptr;
+}
+
+template <class M>
+void ParallelLoop<M>::run_both(Machine<M>& m) const {
   const size_t mark = m.journal.mark();
   ++m.open_journals;
   run_order(m, false);
@@ -48,7 +67,7 @@ void ParallelLoop<M>::run(Machine<M>& m) const {
 template <class M>
 void ParallelLoop<M>::run_order(Machine<M>& m, bool reverse) const {
   run_dim(m, 0, reverse);
-  for (ir::TileId id : locals) m.tiles[size_t(id)]->forget();
+  for (ir::TileId id : locals) m.tiles[size_t(id)].storage->forget();
 }
 
 template <class M>
@@ -67,7 +86,12 @@ void ParallelLoop<M>::run_dim(Machine<M>& m, size_t d, bool reverse) const {
 
 template <class M>
 void ParallelLoop<M>::run_body(Machine<M>& m) const {
-  for (ir::TileId id : locals) m.tiles[size_t(id)]->forget();
+  for (ir::TileId id : locals) m.tiles[size_t(id)].storage->forget();
+  if (m.iteration_log && m.reruns == 0) [[unlikely]] {
+    std::vector<int64_t> iteration;
+    for (const Dim& dim : dims) iteration.push_back(M::value(m.vars[size_t(dim.var)].i));
+    m.iteration_log->begin(std::move(iteration));
+  }
   if (m.trace) [[unlikely]] {
     // Only the loop in question is run with a trace that has no iteration yet; loops inside find one.
     std::vector<int64_t> iteration;
@@ -83,8 +107,10 @@ void ParallelLoop<M>::run_body(Machine<M>& m) const {
 
 template <class M>
 void ParallelLoop<M>::run_reverse(Machine<M>& m, size_t mark) const {
+  ++m.reruns;
   try {
     run_order(m, true);
+    --m.reruns;
   } catch (const Error& e) {
     if (e.kind() != ErrorKind::invalid_kernel) throw;
     m.journal.roll_back(mark);
@@ -99,8 +125,11 @@ void ParallelLoop<M>::compare(Machine<M>& m, size_t mark) const {
   m.journal.roll_back(mark);
   run_reverse(m, mark);
   const std::vector<Snapshot> reverse = m.journal.present(mark);
+  const auto differ = [&](const Snapshot& a, const Snapshot& b) {
+    return !a.equals(b) && !(m.iteration_log && m.iteration_log->admits(a, b));
+  };
   const auto differing = std::find_if(forward.begin(), forward.end(),
-                                      [](const Snapshot& s) { return !s.equals(Snapshot::of(*s.storage, s.at)); });
+                                      [&](const Snapshot& s) { return differ(s, Snapshot::of(*s.storage, s.at)); });
   const Snapshot other = differing == forward.end() ? Snapshot{} : Snapshot::of(*differing->storage, differing->at);
   m.journal.roll_back(mark);
   if (differing != forward.end()) explain(m, *differing, other);
@@ -110,7 +139,7 @@ void ParallelLoop<M>::compare(Machine<M>& m, size_t mark) const {
   }
   for (const Snapshot& s : reverse) {
     const Snapshot now = Snapshot::of(*s.storage, s.at);
-    if (s.equals(now)) continue;
+    if (!differ(s, now)) continue;
     m.journal.roll_back(mark);
     explain(m, now, s);
   }
@@ -142,8 +171,7 @@ void ParallelLoop<M>::explain(Machine<M>& m, const Snapshot& forward, const Snap
   const TracedAccess* second = last_write(orders.reverse);
   const TracedAccess* some = first ? first : second;
   if (first && second && first->iteration == second->iteration) explain_read(m, *first, forward, reverse);
-  const std::string element =
-      some ? element_text(*some->site, *forward.storage, forward.at) : std::string("an element");
+  const std::string element = some ? element_of(m, *some->site, forward.at) : std::string("an element");
   Error error =
       order_error(some ? some->site->loc : loc,
                   fmt::format("{} depends on the order of a parallel loop: {} first to last, {} last to first, in {}",
@@ -157,7 +185,7 @@ void ParallelLoop<M>::explain(Machine<M>& m, const Snapshot& forward, const Snap
 template <class M>
 void ParallelLoop<M>::explain_read(Machine<M>& m, const TracedAccess& write, const Snapshot& forward,
                                    const Snapshot& reverse) const {
-  const std::string element = element_text(*write.site, *forward.storage, forward.at);
+  const std::string element = element_of(m, *write.site, forward.at);
   const std::string message = fmt::format(
       "{} depends on the order of a parallel loop: iteration {} writes {} first to last, {} last to first, in {}",
       element, vector_text(write.iteration), value_text(forward), value_text(reverse), block_text(m.block));
@@ -177,11 +205,10 @@ void ParallelLoop<M>::explain_read(Machine<M>& m, const TracedAccess& write, con
       if (it == accesses->end()) continue;
       throw std::move(error)
           .note(fmt::format("iteration {} reads {} at {}: {} first to last, {} last to first",
-                            vector_text(write.iteration), element_text(*a.site, *a.after.storage, a.after.at),
-                            a.site->loc.to_string(), value_text(a.after), value_text(b.after)))
+                            vector_text(write.iteration), element_of(m, *a.site, a.after.at), a.site->loc.to_string(),
+                            value_text(a.after), value_text(b.after)))
           .note(fmt::format("iteration {} writes {} at {}: {}", vector_text(it->iteration),
-                            element_text(*it->site, *it->after.storage, it->after.at), it->site->loc.to_string(),
-                            value_text(it->after)));
+                            element_of(m, *it->site, it->after.at), it->site->loc.to_string(), value_text(it->after)));
     }
   }
   throw error;

@@ -13,7 +13,9 @@ struct ParallelLoop {
     int64_t step;
   };
   std::vector<Dim> dims;
-  std::vector<ir::TileId> locals;  // private to each iteration
+  std::vector<ir::TileId> locals;   // private to each iteration
+  std::vector<ir::TileId> atomics;  // accessed by atomics
+  bool reads_atomics = false;       // what an atomic returns depends on the order by right: only one is run
   StepNode<M> body;
   Loc loc;
 
@@ -29,6 +31,7 @@ struct ParallelLoop {
   void run_dim(Machine<M>& m, size_t d, bool reverse) const;
   void run_body(Machine<M>& m) const;
   void run_reverse(Machine<M>& m, size_t mark) const;
+  void run_both(Machine<M>& m) const;
   void compare(Machine<M>& m, size_t mark) const;
   Orders traced(Machine<M>& m, const Trace& filter) const;
   std::vector<TracedAccess> traced_order(Machine<M>& m, Trace trace, bool reverse) const;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <unordered_set>
 #include <utility>
 
@@ -80,8 +81,10 @@ bool shares_memory(const BoundTensor& a, int a_bytes, const BoundTensor* b, int 
   return shared;
 }
 
+// Views are not judged: they share with what they are views of, and not more than that does.
 void check_sharing(const ir::Program& program, const BoundArguments& bound, const std::vector<bool>& written) {
   for (size_t i = 0; i < program.tensors.size(); ++i) {
+    if (program.tensors[i].kind == ir::TensorKind::view) continue;
     const BoundTensor& a = bound.tensors[i];
     const int a_bytes = bytes_of(program.tensors[i].dtype);
     if (written[i] && a.num_elems() > 0 && !strides_nest(a) && shares_memory(a, a_bytes, nullptr, 0)) {
@@ -89,6 +92,7 @@ void check_sharing(const ir::Program& program, const BoundArguments& bound, cons
                         program.tensors[i].name);
     }
     for (size_t j = 0; j < i; ++j) {
+      if (program.tensors[j].kind == ir::TensorKind::view) continue;
       const BoundTensor& b = bound.tensors[j];
       const int b_bytes = bytes_of(program.tensors[j].dtype);
       if ((!written[i] && !written[j]) || (same_view(a, b) && program.tensors[i].dtype == program.tensors[j].dtype))
@@ -105,52 +109,83 @@ void check_sharing(const ir::Program& program, const BoundArguments& bound, cons
 
 Tensors::Tensors(const ir::Program& program, const BoundArguments& bound, const std::vector<bool>& written,
                  bool tracked)
-    : program_(program), bound_(bound), owned_(program.tensors.size()), of_row_(program.tensors.size()) {
+    : program_(program), bound_(bound), owner_(program.tensors.size()), storages_(program.tensors.size()) {
   check_sharing(program, bound, written);
-  for (size_t row = 0; row < of_row_.size(); ++row) {
-    for (size_t other = 0; other < row && of_row_[row] == nullptr; ++other) {
-      const bool same = program.tensors[row].dtype == program.tensors[other].dtype &&
-                        same_view(bound.tensors[row], bound.tensors[other]);
-      if (same) of_row_[row] = of_row_[other];
+  find_owners();
+  for (size_t row = 0; row < owner_.size(); ++row) {
+    if (owner_[row] == row) load(row, tracked);
+  }
+}
+
+// A view uses the storage of its tensor; a tensor that is passed twice has one storage.
+void Tensors::find_owners() {
+  const std::vector<ir::Tensor>& tensors = program_.tensors;
+  for (size_t row = 0; row < owner_.size(); ++row) {
+    owner_[row] = row;
+    if (tensors[row].kind == ir::TensorKind::view) continue;
+    for (size_t other = 0; other < row && owner_[row] == row; ++other) {
+      const bool same = tensors[row].dtype == tensors[other].dtype && tensors[other].kind != ir::TensorKind::view &&
+                        same_view(bound_.tensors[row], bound_.tensors[other]);
+      if (same) owner_[row] = owner_[other];
     }
-    if (of_row_[row] == nullptr) load(row, tracked);
+  }
+  for (size_t row = 0; row < owner_.size(); ++row) {
+    if (tensors[row].kind == ir::TensorKind::view) owner_[row] = owner_[size_t(tensors[row].view_of)];
   }
 }
 
 void Tensors::load(size_t row, bool tracked) {
-  owned_[row] = std::make_unique<Storage>();
-  Storage& storage = *owned_[row];
-  of_row_[row] = &storage;
+  storages_[row] = std::make_unique<Storage>();
+  Storage& storage = *storages_[row];
   const ir::Tensor& declared = program_.tensors[row];
   const BoundTensor& tensor = bound_.tensors[row];
-  storage.resize(is_float(declared.dtype), tensor.shape, tracked);
+  std::vector<DType> dtypes;
+  for (size_t other = 0; other < owner_.size(); ++other) {
+    if (owner_[other] == row) dtypes.push_back(program_.tensors[other].dtype);
+  }
+  storage.resize(declared.dtype, dtypes, size_t(tensor.num_elems()), tracked);
   if (declared.kind == ir::TensorKind::workspace) return;
+  const Array elements = array(int(row));
   for_each_element(tensor, [&](size_t at, int64_t offset) {
     const auto* address = static_cast<const std::byte*>(tensor.data) + offset * bytes_of(declared.dtype);
-    if (storage.holds_floats)
+    if (storage.raw())
+      elements.put_bytes(at, address, false);
+    else if (storage.holds_floats)
       storage.cells[at].f = load_float(declared.dtype, address);
     else
       storage.cells[at].i = load_int(declared.dtype, address);
-    storage.states[at] = kInitialised;
-    if (tracked && storage.holds_floats) storage.bounds[at] = single_term(storage.cells[at].f, 0).bound;
+    for (size_t k = 0; k < elements.units; ++k) {
+      storage.states[at * elements.units + k] = kInitialised;
+      if (!tracked || !storage.holds_floats) continue;
+      storage.bounds[at * elements.units + k] = single_term(elements.load_float<Plain>(at), 0).bound;
+    }
   });
 }
 
 void Tensors::copy_back() const {
-  for (size_t row = 0; row < owned_.size(); ++row) {
-    if (!owned_[row] || program_.tensors[row].kind == ir::TensorKind::workspace) continue;
-    const Storage& storage = *owned_[row];
-    const DType dtype = program_.tensors[row].dtype;
-    const BoundTensor& tensor = bound_.tensors[row];
-    for_each_element(tensor, [&](size_t at, int64_t offset) {
-      if (!(storage.states[at] & kWritten)) return;
-      auto* address = static_cast<std::byte*>(tensor.data) + offset * bytes_of(dtype);
-      if (storage.holds_floats)
-        store_float(dtype, address, storage.cells[at].f);
-      else
-        store_int(dtype, address, storage.cells[at].i);
-    });
+  for (size_t row = 0; row < storages_.size(); ++row) {
+    if (storages_[row] && program_.tensors[row].kind != ir::TensorKind::workspace) copy_back(row);
   }
+}
+
+void Tensors::copy_back(size_t row) const {
+  const Storage& storage = *storages_[row];
+  const DType dtype = program_.tensors[row].dtype;
+  const BoundTensor& tensor = bound_.tensors[row];
+  const Array elements = array(int(row));
+  for_each_element(tensor, [&](size_t at, int64_t offset) {
+    auto* address = static_cast<std::byte*>(tensor.data) + offset * bytes_of(dtype);
+    for (size_t k = 0; storage.raw() && k < elements.units; ++k) {
+      const size_t unit = at * elements.units + k;
+      const auto width = size_t(storage.unit_bytes);
+      if (storage.states[unit] & kWritten) std::memcpy(address + k * width, &storage.cells[unit].i, width);
+    }
+    if (storage.raw() || !(storage.states[at] & kWritten)) return;
+    if (storage.holds_floats)
+      store_float(dtype, address, storage.cells[at].f);
+    else
+      store_int(dtype, address, storage.cells[at].i);
+  });
 }
 
 }  // namespace tilewright::interp

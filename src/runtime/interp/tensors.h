@@ -14,17 +14,22 @@ class Tensors {
   // `written`: which rows of program.tensors some kernel stores to. Throws where a written one shares elements.
   Tensors(const ir::Program& program, const BoundArguments& bound, const std::vector<bool>& written, bool tracked);
 
-  Storage& storage(int row) { return *of_row_[size_t(row)]; }
+  Array array(int row) const {
+    const auto i = size_t(row);
+    return Array(*storages_[owner_[i]], bound_.tensors[i].shape, program_.tensors[i].dtype);
+  }
   // The written elements, into the caller's memory.
   void copy_back() const;
 
  private:
+  void find_owners();
   void load(size_t row, bool tracked);
+  void copy_back(size_t row) const;
 
   const ir::Program& program_;
   const BoundArguments& bound_;
-  std::vector<std::unique_ptr<Storage>> owned_;  // by row; null where shared with an earlier one
-  std::vector<Storage*> of_row_;
+  std::vector<size_t> owner_;                       // by row: the row whose storage it uses
+  std::vector<std::unique_ptr<Storage>> storages_;  // by row; null where shared
 };
 
 }  // namespace tilewright::interp

@@ -168,13 +168,31 @@ TW_INLINE float to_f8e5m2(T x) {
   return round_f8e5m2(to_odd_f32(x));
 }
 
-// Reports the first failed check of a launch; the host turns `site` into an error at the author's line.
+// Reports the first failed check of a launch; the host turns `site` into an error at the author's line. Prints and
+// assertions call `report` with their number and values; the host sets `site` below 0 after a failed assertion.
 struct Failure {
   i64 site;
   i64 at[7];
   const unsigned* interrupts;  // grows when launches are to stop
   unsigned interrupts_before;  // its value when this launch began
+  void (*report)(void* host, i64 number, const i64* cells);
+  void* host;
 };
+TW_INLINE bool stopped(Failure* failure) { return __atomic_load_n(&failure->site, __ATOMIC_RELAXED) < 0; }
+
+// A value as 64 bits for the host.
+template <class I>
+TW_INLINE i64 cell(I x) {
+  return i64(x);
+}
+template <>
+TW_INLINE i64 cell(float x) {
+  return bit_cast<i64>(double(x));
+}
+template <>
+TW_INLINE i64 cell(double x) {
+  return bit_cast<i64>(x);
+}
 template <class... I>
 __attribute__((noinline, cold)) void fail(Failure* failure, i64 site, I... at) {
   i64 none = 0;

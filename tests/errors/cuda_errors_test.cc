@@ -1,0 +1,83 @@
+// What CUDA code is not written for yet: refused at the statement, and views, which are.
+#include <tilewright/compile.h>
+
+#include "refusal.h"
+
+namespace errors {
+
+namespace {
+
+template <class F>
+tilewright::Program program_of(F body) {
+  return T::prim_func("wrong", [&] {
+    auto A = T::tensor("A", {64, 64}, T::f32);
+    auto B = T::tensor("B", {64}, T::i32);
+    auto [bx] = T::Kernel({T::Expr(4)});
+    body(A, B);
+  });
+}
+
+template <class F>
+void expect_unbuilt(F body, const char* word) {
+  int line = 0;
+  const Refusal r = refusal_of([&] {
+    const tilewright::Program program = program_of(body);
+    line = broken_line;
+    tilewright::compile(program, {.target = "cuda:sm_80"});
+  });
+  ASSERT_TRUE(r.refused) << word;
+  EXPECT_EQ(r.kind, tilewright::ErrorKind::unsupported) << r.report;
+  EXPECT_EQ(r.message, std::string(word) + " has no CUDA code yet; it runs on the target cpu and in the interpreter");
+  EXPECT_EQ(r.line, line) << r.report;
+  EXPECT_EQ(r.hint, "docs/status.md lists what is not built yet");
+}
+
+}  // namespace
+
+TEST(CudaErrors, AtomicOfAnElement) {
+  expect_unbuilt([](auto, auto B) { AT(T::atomic_add(B(3), 1)); }, "atomic_add");
+  expect_unbuilt(
+      [](auto, auto B) {
+        for (auto i : T::Parallel(64)) AT(T::atomic_xor(B(i), 1));
+      },
+      "atomic_xor");
+  expect_unbuilt([](auto, auto B) { AT(T::atomic_load(B(0))); }, "atomic_load");
+}
+
+TEST(CudaErrors, AtomicOfATile) {
+  expect_unbuilt(
+      [](auto A, auto) {
+        auto s = T::alloc_shared({64, 64}, T::f32);
+        T::clear(s);
+        AT(T::atomic_max(A, s));
+      },
+      "atomic_max");
+}
+
+TEST(CudaErrors, PrintAndAssert) {
+  expect_unbuilt([](auto, auto) { AT(T::print("here")); }, "print");
+  expect_unbuilt([](auto A, auto) { AT(T::print(A(0, T::all))); }, "print");
+  expect_unbuilt([](auto, auto B) { AT(T::device_assert(B(0) > 0)); }, "device_assert");
+}
+
+// The text of views: other names for the memory of the tile, which takes its place once.
+TEST(CudaErrors, ViewsAreNotRefused) {
+  const tilewright::Program program = program_of([](auto A, auto B) {
+    auto s = T::alloc_shared({64}, T::f32, "s");
+    auto f = T::alloc_fragment({64}, T::f32, "f");
+    auto bits = T::view(s, T::i32);
+    auto square = T::reshape(f, {8, 8});
+    T::copy(A(0, 0), s);
+    T::copy(s, f);
+    for (auto i : T::Parallel(64)) B(i) = bits(i) + T::cast(square(i / 8, i % 8), T::i32);
+  });
+  const tilewright::CompiledKernel kernel = tilewright::compile(program, {.target = "cuda:sm_80"});
+  const std::string source = kernel.get_kernel_source();
+  EXPECT_NE(source.find("tw::i32* const s_view_2 = reinterpret_cast<tw::i32*>(s);"), std::string::npos) << source;
+  EXPECT_NE(source.find("float* const f_view_3 = reinterpret_cast<float*>(f);"), std::string::npos) << source;
+  bool told = false;
+  for (const tilewright::Remark& remark : kernel.remarks()) told |= remark.kind == "fragment_in_shared";
+  EXPECT_TRUE(told);
+}
+
+}  // namespace errors
