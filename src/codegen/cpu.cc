@@ -27,7 +27,7 @@ int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_o
 class CpuKernelWriter : public Emitter {
  public:
   CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, std::vector<CheckSite>& sites)
-      : Emitter(program, kernel, NarrowTiles::global, out, sites) {}
+      : Emitter(program, kernel, Dialect::cpu, out, sites) {}
 
   CpuEntry write();
 

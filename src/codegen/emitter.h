@@ -16,7 +16,7 @@ std::set<ir::TileId> private_tiles(const ir::Kernel& kernel);
 
 class Emitter {
  public:
-  Emitter(const ir::Program& program, const ir::Kernel& kernel, NarrowTiles narrow, TextWriter& out,
+  Emitter(const ir::Program& program, const ir::Kernel& kernel, Dialect dialect, TextWriter& out,
           std::vector<CheckSite>& sites);
   virtual ~Emitter() = default;
 
