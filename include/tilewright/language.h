@@ -119,13 +119,14 @@ Expr isnan(const Expr& x);
 Expr isinf(const Expr& x);
 Expr isfinite(const Expr& x);
 Expr likely(const Expr& condition);  // the condition; says which way it mostly goes
+// Of several conditions; of a tile or slice they are among the reductions below.
 template <class... E>
-requires(std::convertible_to<E, Expr>&&...) Expr all_of(const E&... conditions) {
-  return (Expr(true) && ... && Expr(conditions));
+requires(sizeof...(E) > 0 && (std::convertible_to<E, Expr> && ...)) Expr all_of(const Expr& first, const E&... others) {
+  return (first && ... && Expr(others));
 }
 template <class... E>
-requires(std::convertible_to<E, Expr>&&...) Expr any_of(const E&... conditions) {
-  return (Expr(false) || ... || Expr(conditions));
+requires(sizeof...(E) > 0 && (std::convertible_to<E, Expr> && ...)) Expr any_of(const Expr& first, const E&... others) {
+  return (first || ... || Expr(others));
 }
 
 // Integers.

@@ -57,5 +57,56 @@ TEST(CudaText, EveryRowIsLoweredOnEveryArchitecture) {
   }
 }
 
+// Rows of one program share its compilation. Each program is compiled for one architecture, in turn: the texts differ
+// in few words, and the device library is compiled whole for each architecture in tests/cuda.
+class CudaTextCompiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      nvrtc_ = cuda::Nvrtc::open(cuda::library_options(read_options_from_environment()));
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.message();
+    }
+  }
+  void compile(std::span<const Row> rows, const char* arch) {
+    const Program program = T::prim_func("rows", [&] {
+      std::vector<Kernels> kernels;
+      for (size_t i = 0; i < rows.size(); ++i) kernels.push_back(rows[i].declare(fmt::format("r{}_", i)));
+      for (const Kernels& open : kernels) open();
+    });
+    const codegen::CudaModule module = lowered(program, arch);
+    std::vector<std::string> flags = cuda::compile_flags();
+    flags.push_back("--ptxas-options=-O0");
+    if (getenv("DOPT")) flags.push_back("--ptxas-options=-O1");
+    try {
+      nvrtc_->compile({.text = module.source, .arch = arch, .flags = flags});
+    } catch (const Error& e) {
+      if (rows.size() == 1) {
+        ADD_FAILURE() << rows[0].name << " for " << arch << ": " << e.what();
+        return;
+      }
+      for (size_t i = 0; i < rows.size(); ++i) compile(rows.subspan(i, 1), arch);
+    }
+  }
+  std::optional<cuda::Nvrtc> nvrtc_;
+};
+
+TEST_F(CudaTextCompiles, EveryRow) {
+  const std::vector<Row> rows = all_rows();
+  constexpr size_t kRowsPerProgram = 24;
+  size_t number = 0;
+  for (size_t begin = 0; begin < rows.size(); begin += kRowsPerProgram) {
+    const char* arch = kArchs[number++ % std::size(kArchs)];
+    std::vector<Row> batch;
+    for (size_t i = begin; i < std::min(begin + kRowsPerProgram, rows.size()); ++i) {
+      if (text_of(rows[i], arch)) batch.push_back(rows[i]);
+    }
+    if (const char* show = std::getenv("SHOW")) { (void)show; fmt::print("{} rows from {}\n", batch.size(), begin); }
+    const clock_t t0 = clock();
+    compile(batch, arch);
+    fmt::print("{}: {} s\n", rows[begin].name, double(clock() - t0) / CLOCKS_PER_SEC);
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::tests
