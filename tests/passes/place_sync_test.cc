@@ -85,7 +85,7 @@ TEST(PlaceSync, StagedTilesAreTheirPipelines) {
 TEST(PlaceSync, AcrossTheIterationsOfALoop) {
   // Written at the end of an iteration, read at the beginning of the next, and the other way round.
   expect_placed("for i@2 in serial(0:4) { SYNC lanes { r[0] = @2[63 - tid] } SYNC lanes { @2[tid] = r[0] } }");
-  expect_placed("for i@2 in serial(0:4) { lanes { r[0] = @2[63 - tid] } lanes { t[tid] = r[0] } }");
+  expect_placed("for i@2 in serial(0:4) { lanes { r[0] = @2[63 - tid] } lanes { r[1] = t[tid] + r[0] } }");
   // Only the code before the loop wrote it: the barrier stands in the loop, before the read.
   expect_placed("lanes { @2[tid] = 1.0 } for i@2 in serial(0:4) { SYNC lanes { r[0] = @2[63 - tid] } }");
 }
@@ -105,12 +105,12 @@ TEST(PlaceSync, BothSidesOfABranch) {
 TEST(PlaceSync, TheConditionOfAWhileIsReadAgain) { expect_placed("while n[0] < 3 { SYNC lanes { n[0] = 3 } SYNC }"); }
 
 TEST(PlaceSync, ContinueGoesBackToTheCondition) {
-  expect_placed("while n[0] < 3 { SYNC lanes { n[0] = 3 } if bx == 0 { SYNC continue } SYNC lanes { r[0] = @2[0] } }");
+  expect_placed("while n[0] < 3 { SYNC lanes { n[0] = 3 } if bx == 0 { SYNC continue } lanes { r[0] = @2[0] } SYNC }");
 }
 
 TEST(PlaceSync, BreakCarriesWhatIsPendingOut) {
   expect_placed(
-      "for i@2 in serial(0:4) { lanes { @2[tid] = 1.0 } if bx == i { break } SYNC lanes { r[0] = @2[0] } SYNC } "
+      "for i@2 in serial(0:4) { SYNC lanes { @2[tid] = 1.0 } if bx == i { break } SYNC lanes { r[0] = @2[0] } } "
       "SYNC lanes { r[1] = @2[1] }");
 }
 
