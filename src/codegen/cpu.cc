@@ -77,7 +77,7 @@ int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_o
 class CpuKernelWriter : public Emitter {
  public:
   CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, CpuModule& module)
-      : Emitter(program, kernel, NarrowTiles::global, out, module.sites), reports_(module.reports) {}
+      : Emitter(program, kernel, Dialect::cpu, out, module.sites), reports_(module.reports) {}
 
   CpuEntry write();
 

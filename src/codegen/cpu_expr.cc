@@ -1,10 +1,12 @@
 #include "codegen/cpu_expr.h"
 
+#include "ir/exact.h"
 #include "ir/layout_offset.h"
 #include "ir/print.h"
 #include "passes/cpu_storage.h"
 #include "support/error.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <set>
@@ -193,6 +195,22 @@ std::string CpuExprWriter::index_binary(const Expr& e, int parent) {
   return parenthesized(text(a, op->precedence) + op->symbol + text(b, op->precedence + 1), op->precedence, parent);
 }
 
+bool CpuExprWriter::may_overflow(const Expr& e) const {
+  const DType t = e.dtype();
+  const bool sums = e.is(ExprKind::add) || e.is(ExprKind::sub) || e.is(ExprKind::mul);
+  if (names_.dialect() != Dialect::cuda || !sums || !is_integer(t)) return false;
+  // Narrower integers are computed in int, which holds all of their sums, and products of all but u16.
+  if (bytes_of(t) < 4) return t == DType::u16 && e.is(ExprKind::mul);
+  if (is_unsigned(t)) return false;
+  const ir::Facts none;
+  const ir::Range a = ir::range(e.arg(0), facts_ ? *facts_ : none), b = ir::range(e.arg(1), facts_ ? *facts_ : none);
+  const ir::Range all = ir::range_of(t);
+  if (e.is(ExprKind::add)) return a.lo + b.lo < all.lo || a.hi + b.hi > all.hi;
+  if (e.is(ExprKind::sub)) return a.lo - b.hi < all.lo || a.hi - b.lo > all.hi;
+  const std::array<ir::Wide, 4> corners = {a.lo * b.lo, a.lo * b.hi, a.hi * b.lo, a.hi * b.hi};
+  return std::any_of(corners.begin(), corners.end(), [&](ir::Wide c) { return c < all.lo || c > all.hi; });
+}
+
 std::string CpuExprWriter::binary(const Expr& e, int parent) {
   const DType operand = e.arg(0).dtype();
   const bool shifts = e.kind() == ExprKind::shl || e.kind() == ExprKind::shr;
@@ -212,6 +230,10 @@ std::string CpuExprWriter::binary(const Expr& e, int parent) {
       return fmt::format("tw::{}<{}>({}, {})", name, value_type(operand), text(e.arg(0)), text(e.arg(1)));
     }
     throw internal_error(e.loc(), "no C++ text for {}", to_string(e.kind()));
+  }
+  if (may_overflow(e)) {
+    const char* name = e.is(ExprKind::add) ? "add" : e.is(ExprKind::sub) ? "sub" : "mul";
+    return fmt::format("tw::wrapping_{}<{}>({}, {})", name, value_type(operand), text(e.arg(0)), text(e.arg(1)));
   }
   // f32 keeps too few digits below its normal numbers to round a product or quotient of tf32 twice.
   if (operand == DType::tf32 && (e.is(ExprKind::mul) || e.is(ExprKind::div))) {
@@ -249,12 +271,13 @@ std::string CpuExprWriter::reinterpret(const Expr& e) {
   return is_boolean(to) ? fmt::format("({} != 0)", value) : value;
 }
 
-// As the column `cpu` of ir/math_functions.inc says.
+// As the column `cpu` of ir/math_functions.inc says. CUDA has each function of the C library under its own name.
 std::string CpuExprWriter::call(const Expr& e) {
   const ir::MathInfo& info = ir::math_info(ir::MathFn(e->i));
   std::string operands;
   for (const Expr& a : e.args()) operands += (operands.empty() ? "" : ", ") + text(a);
   std::string name(info.cpu);
+  if (name[0] == '@' && names_.dialect() == Dialect::cuda) name = "tw::" + name.substr(1);
   if (name[0] == '@') name = fmt::format("__builtin_{}{}", name.substr(1), e.dtype() == DType::f64 ? "" : "f");
   if (name.ends_with("<>")) name.insert(name.size() - 1, memory_type(e.dtype()));
   if (info.operands == ir::MathOperands::choice) name += "<" + value_type(e.dtype()) + ">";

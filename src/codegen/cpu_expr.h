@@ -12,25 +12,28 @@
 
 namespace tilewright::codegen {
 
-// Which tiles hold elements narrower than 32 bits as such. Others hold the type that values are computed in, but for
-// packed ones.
-enum class NarrowTiles : uint8_t {
-  global,             // on the CPU
-  global_and_shared,  // on GPUs, where only registers are wide
+// The C++ that is written, and the device library that it calls.
+enum class Dialect : uint8_t {
+  cpu,   // tiles on chip hold the type that values are computed in; signed integers wrap (-fwrapv); builtins of the
+         // compiler are the C library
+  cuda,  // only registers are wide, shared tiles hold what tensors do; a signed sum that leaves its type is undefined;
+         // the C library is called through the device library
 };
 
 // Names and places of one kernel's variables and tiles in its text.
 class CpuNames {
  public:
-  CpuNames(const ir::Program& program, const ir::Kernel& kernel, NarrowTiles narrow = NarrowTiles::global)
-      : program_(program), kernel_(kernel), narrow_(narrow) {}
+  CpuNames(const ir::Program& program, const ir::Kernel& kernel, Dialect dialect = Dialect::cpu)
+      : program_(program), kernel_(kernel), dialect_(dialect) {}
 
   std::string var(const ir::Expr& v) const;
   std::string tile(ir::TileId id) const;
+  Dialect dialect() const { return dialect_; }
+  // Holds narrow floats and bools in the bits that a tensor has for them, not in the type of their values.
   bool is_narrow(const ir::Tile& tile) const { return in_common_memory(tile) || tile.packed; }
   // Behind a pointer even where it is scalar: tensors, and shared memory on GPUs.
   bool in_common_memory(const ir::Tile& tile) const {
-    return !tile.on_chip() || (narrow_ == NarrowTiles::global_and_shared && tile.space == ir::Space::shared);
+    return !tile.on_chip() || (dialect_ == Dialect::cuda && tile.space == ir::Space::shared);
   }
   // The C++ type of one element in memory: "float", "tw::F16", ...
   std::string memory_type(ir::TileId id) const;
@@ -42,7 +45,7 @@ class CpuNames {
  private:
   const ir::Program& program_;
   const ir::Kernel& kernel_;
-  NarrowTiles narrow_;
+  Dialect dialect_;
 };
 
 // The C++ type of a value of `t` in an expression; narrow floats are computed in float.
@@ -86,6 +89,8 @@ class CpuExprWriter {
   std::string index_binary(const ir::Expr& e, int parent);
   std::string text(const ir::Expr& e, int parent);
   std::string binary(const ir::Expr& e, int parent);
+  // A sum, difference or product whose C++ operator might leave the type, which the dialect does not define.
+  bool may_overflow(const ir::Expr& e) const;
   std::string cast(const ir::Expr& e);
   std::string reinterpret(const ir::Expr& e);
   std::string call(const ir::Expr& e);

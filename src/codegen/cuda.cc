@@ -20,7 +20,7 @@ namespace {
 class CudaKernelWriter : public Emitter {
  public:
   CudaKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, std::vector<CheckSite>& sites)
-      : Emitter(program, kernel, NarrowTiles::global_and_shared, out, sites), plan_(passes::shared_plan(kernel)) {
+      : Emitter(program, kernel, Dialect::cuda, out, sites), plan_(passes::shared_plan(kernel)) {
     exprs_.narrow_by(facts_);
   }
 
@@ -37,6 +37,7 @@ class CudaKernelWriter : public Emitter {
     if (loop.kind != ir::LoopKind::unrolled) return "";
     return factor > 0 ? fmt::format("#pragma unroll {}", factor) : "#pragma unroll";
   }
+  void open_while(const ir::WhileStmt& loop, const Loc& loc) override;
   std::string parameters() const;
   void write_tiles();
 
@@ -93,9 +94,16 @@ CudaEntry CudaKernelWriter::write() {
   return entry;
 }
 
+// A thread may leave at a failed check that others wait for here.
+void CudaKernelWriter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
+  out_.open(fmt::format("for (tw::u32 turn = 0; {};) {{", exprs_.text(loop.condition)), loc);
+  out_.line("if (tw::stops(++turn, failure)) return;", loc);
+}
+
 void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   const auto address = [&](size_t i) { return exprs_.address(op.tiles[i]); };
+  if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   if (op.def == &passes::block_sync_op()) return out_.line("tw::sync_block();", loc);
   if (op.def == &passes::cp_async_commit_op()) return out_.line("tw::copy_async_commit();", loc);
   if (op.def == &passes::cp_async_wait_op()) {
@@ -123,8 +131,14 @@ void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   }
   if (op.def == &passes::load_vector_op() || op.def == &passes::store_vector_op()) {
     const bool loads = op.def == &passes::load_vector_op();
+    const DType to = kernel_.tile(op.tiles[0].tile).dtype, from = kernel_.tile(op.tiles[1].tile).dtype;
+    std::string target = address(0);
+    // The memory's type says how its elements are converted.
+    if (!loads && converting_type(from, to) != memory_type(to)) {
+      target = fmt::format("reinterpret_cast<{}*>({})", converting_type(from, to), target);
+    }
     return out_.line(fmt::format("tw::{}_vector<{}>({}, {});", loads ? "load" : "store",
-                                 ir::int_attr(op.attrs, "count", 0), address(0), address(1)),
+                                 ir::int_attr(op.attrs, "count", 0), target, address(1)),
                      loc);
   }
   throw internal_error(loc, "op {} reached the CUDA emitter", op.def->name);

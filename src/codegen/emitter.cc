@@ -135,11 +135,11 @@ std::set<TileId> private_tiles(const Kernel& kernel) {
   return std::move(finder.tiles);
 }
 
-Emitter::Emitter(const ir::Program& program, const Kernel& kernel, NarrowTiles narrow, TextWriter& out,
+Emitter::Emitter(const ir::Program& program, const Kernel& kernel, Dialect dialect, TextWriter& out,
                  std::vector<CheckSite>& sites)
     : program_(program),
       kernel_(kernel),
-      names_(program, kernel, narrow),
+      names_(program, kernel, dialect),
       exprs_(names_, sites),
       sites_(sites),
       out_(out),

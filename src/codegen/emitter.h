@@ -22,7 +22,7 @@ bool iterations_meet(const ir::Block& body);
 
 class Emitter {
  public:
-  Emitter(const ir::Program& program, const ir::Kernel& kernel, NarrowTiles narrow, TextWriter& out,
+  Emitter(const ir::Program& program, const ir::Kernel& kernel, Dialect dialect, TextWriter& out,
           std::vector<CheckSite>& sites);
   virtual ~Emitter() = default;
 

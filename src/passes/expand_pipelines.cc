@@ -22,6 +22,9 @@ using ir::TileId;
 
 namespace {
 
+constexpr const char* kAsyncNeeds =
+    "that needs rows of whole 16-byte pieces, one dtype, zero outside, and a shared tile that this loop alone uses";
+
 // How often statements read and write the storage of each tile, and which variables they bind.
 class Touches : public ir::Visitor {
  public:
@@ -123,6 +126,7 @@ class PipelineExpansion : public FactRewriter {
   };
   bool expand(const ir::ForStmt& loop, const Loc& loc, Block& out);
   Parts split(const ir::ForStmt& loop);
+  void remark_slow_loads(const Block& rest);
   int64_t stages_that_fit(const std::set<TileId>& tiles, int64_t wanted, const Loc& loc);
   Expr fresh(const char* name) { return ir::var(next_var_++, name); }
   Stmt op(const ir::OpDef& def, ir::Attrs attrs, const Loc& loc) const {
@@ -171,12 +175,21 @@ PipelineExpansion::Parts PipelineExpansion::split(const ir::ForStmt& loop) {
     }
   }
   facts_.pop();
-  if (parts.loads.empty()) {
-    parts.why =
-        "no copy in it can be asynchronous: they need rows of whole 16-byte pieces, one dtype, and a shared tile "
-        "that this loop alone uses";
-  }
+  if (parts.loads.empty()) parts.why = fmt::format("no copy in it can be asynchronous: {}", kAsyncNeeds);
   return parts;
+}
+
+// Loads beside the asynchronous ones, which all threads wait for in each iteration.
+void PipelineExpansion::remark_slow_loads(const Block& rest) {
+  for (const Stmt& stmt : rest) {
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    if (op == nullptr || op->def != &ops::copy_op()) continue;
+    const ir::Tile &from = before_.tile(op->tiles[0].tile), &to = before_.tile(op->tiles[1].tile);
+    if (from.space != ir::Space::global || to.space != ir::Space::shared) continue;
+    remarks_.push_back({.kind = "serial_pipeline",
+                        .text = fmt::format("the copy to {} is not loaded ahead: {}", to.name, kAsyncNeeds),
+                        .loc = stmt->loc});
+  }
 }
 
 // All staged tiles together with the other shared tiles must fit.
@@ -211,6 +224,7 @@ bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& o
   }
   const int64_t stages = stages_that_fit(parts.tiles, wanted, loc);
   if (stages < 2) return false;
+  remark_slow_loads(parts.rest);
   for (TileId id : parts.tiles) {
     ir::Tile& tile = kernel_.tiles[size_t(id)];
     tile.shape.insert(tile.shape.begin(), ir::int_imm(stages));

@@ -103,6 +103,32 @@ TEST(PrintParse, OptionsOfReductionsAndScans) {
   expect_round_trip(read(text));
 }
 
+TEST(PrintParse, CodeOfOneThread) {
+  const std::string text = R"tw(program p() vars 2 {
+
+  kernel k(bx@0 < 1) threads 128 as tid@1 {
+    tile c: fragment f32[16, 8] {fragment = "[16,8] threads(4:d1*2,8:d0*1,4:-) regs(2:d1*1,2:d0*8)"}
+    tile s: shared f32[128]
+    lanes {
+      s[tid] = 1.0
+    }
+    lanes warps(1, 2) {
+      s[tid + 1] = s[tid]
+    }
+  }
+}
+)tw";
+  const Program p = read(text);
+  EXPECT_EQ(print(p), text);
+  expect_round_trip(p);
+  const Kernel& k = p.kernels[0];
+  EXPECT_EQ(k.thread_var->name, "tid");
+  ASSERT_TRUE(k.tile(0).fragment.has_value());
+  EXPECT_EQ(k.tile(0).fragment->num_threads(), 128);
+  EXPECT_EQ(get_if<LanesStmt>(k.body[0])->exec, ExecSet());
+  EXPECT_EQ(get_if<LanesStmt>(k.body[1])->exec, (ExecSet{.first_warp = 1, .num_warps = 2}));
+}
+
 TEST(PrintParse, RandomProgramsRoundTrip) {
   for (uint32_t seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE(seed);

@@ -146,6 +146,18 @@ Tensor RandomProgram::tensor() {
   return out;
 }
 
+layout::Fragment RandomProgram::fragment() {
+  const std::vector<int64_t> shape = {1 + below(9), 1 + below(9)};
+  std::vector<layout::FragmentMode> threads, regs;
+  for (int64_t i = below(3); i > 0; --i) {
+    const int dim = int(below(3)) - 1;
+    threads.push_back({.extent = 1 + below(32), .dim = dim, .stride = dim < 0 ? 0 : below(20)});
+  }
+  for (int64_t i = below(3); i > 0; --i)
+    regs.push_back({.extent = 1 + below(8), .dim = int(below(2)), .stride = below(20)});
+  return layout::Fragment(shape, std::move(threads), std::move(regs));
+}
+
 Tile RandomProgram::tile() {
   Tile out{.name = name(),
            .space = Space(below(4)),
@@ -160,6 +172,7 @@ Tile RandomProgram::tile() {
     const std::array<int64_t, 2> extents = {1 + below(9), 1 + below(9)};
     out.layout = layout::row_major(extents);
   }
+  if (chance(20)) out.fragment = fragment();
   if (chance(30)) out.stages = int(below(5));
   if (chance(20)) out.view_of = TileId(below(6)) - 1;
   out.packed = chance(20);
@@ -228,7 +241,7 @@ Stmt RandomProgram::loop(int depth) {
 }
 
 Stmt RandomProgram::stmt(int depth) {
-  switch (depth <= 0 ? below(5) : below(9)) {
+  switch (depth <= 0 ? below(5) : below(10)) {
     case 8: return kernel_->tiles.empty() ? op() : atomic();
     case 0: return op();
     case 1: {
@@ -247,6 +260,11 @@ Stmt RandomProgram::stmt(int depth) {
     case 6: {
       const Expr condition = expr(DType::boolean, 3);
       return make_stmt(WhileStmt{.condition = condition, .body = block(depth - 1)});
+    }
+    case 7: {
+      LanesStmt out{.exec = {}, .body = block(depth - 1)};
+      if (chance(30)) out.exec = {.first_warp = int(below(9)) - 1, .num_warps = int(below(9))};
+      return make_stmt(std::move(out));
     }
     default: {
       const Expr condition = expr(DType::boolean, 3);
@@ -270,6 +288,7 @@ Kernel RandomProgram::kernel() {
     out.block_vars.push_back(define(kIndex));
   }
   out.threads = int(below(300)) - 20;
+  if (chance(30)) out.thread_var = define(kIndex);
   for (int64_t i = chance(70) ? 0 : 1 + below(3); i > 0; --i) out.thread_extents.push_back(int(below(40)) - 3);
   for (int64_t i = below(5); i > 0; --i) out.tiles.push_back(tile());
   kernel_ = &out;

@@ -34,6 +34,7 @@ class RandomProgram {
 
   Tensor tensor();
   Kernel kernel();
+  layout::Fragment fragment();
   Tile tile();
   AttrValue attr_value();
   Attrs attrs();

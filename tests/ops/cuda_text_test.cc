@@ -1,0 +1,108 @@
+// Every row of the table as CUDA text, on every architecture whose text may differ. Where NVRTC is found its compiler
+// takes the text: no GPU is needed.
+#include "codegen/cuda.h"
+#include "ir/verify.h"
+#include "ops/op_table.h"
+#include "passes/cuda_passes.h"
+#include "runtime/cuda/nvrtc.h"
+#include "support/options.h"
+
+#include <tilewright/error.h>
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace tilewright::tests {
+namespace {
+
+constexpr const char* kArchs[] = {"sm_75", "sm_80", "sm_90a"};
+
+std::vector<Row> all_rows() {
+  std::vector<Row> out;
+  for (const auto& part :
+       {copy_rows(), cast_rows(), fill_rows(), gemm_rows(), reduce_rows(), scan_rows(), float_rows(), math_rows(),
+        function_rows(), pattern_rows(), integer_rows(), raster_rows(), control_rows(), block_rows(), dynamic_rows()}) {
+    out.insert(out.end(), part.begin(), part.end());
+  }
+  return out;
+}
+
+codegen::CudaModule lowered(const Program& program, const char* arch) {
+  ir::verify(program.ir());
+  std::vector<Remark> remarks;
+  const CudaTarget target = cuda_target_from_arch(arch).value();
+  return codegen::emit_cuda(passes::cuda_pipeline(program.ir(), target, remarks), target);
+}
+
+// The text of each row; none where the block's shared memory is too small, which is an error of the launch.
+std::optional<codegen::CudaModule> text_of(const Row& row, const char* arch) {
+  try {
+    return lowered(T::prim_func("row", [&] { row.declare("")(); }), arch);
+  } catch (const Error& e) {
+    const bool too_large = e.message().find("bytes of shared memory, but a block of") != std::string::npos;
+    EXPECT_TRUE(too_large) << row.name << " for " << arch << ": " << e.what();
+    return std::nullopt;
+  }
+}
+
+TEST(CudaText, EveryRowIsLoweredOnEveryArchitecture) {
+  const std::vector<Row> rows = all_rows();
+  for (const char* arch : kArchs) {
+    size_t refused = 0;
+    for (const Row& row : rows) refused += !text_of(row, arch);
+    EXPECT_LE(refused, rows.size() / 50) << arch;
+  }
+}
+
+// Rows of one program share its compilation. Each program is compiled for one architecture, in turn: the texts differ
+// in few words, and the device library is compiled whole for each architecture in tests/cuda.
+class CudaTextCompiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    try {
+      nvrtc_ = cuda::Nvrtc::open(cuda::library_options(read_options_from_environment()));
+    } catch (const Error& error) {
+      GTEST_SKIP() << error.message();
+    }
+  }
+  void compile(std::span<const Row> rows, const char* arch) {
+    const Program program = T::prim_func("rows", [&] {
+      std::vector<Kernels> kernels;
+      for (size_t i = 0; i < rows.size(); ++i) kernels.push_back(rows[i].declare(fmt::format("r{}_", i)));
+      for (const Kernels& open : kernels) open();
+    });
+    const codegen::CudaModule module = lowered(program, arch);
+    std::vector<std::string> flags = cuda::compile_flags();
+    flags.push_back("--ptxas-options=-O0");  // the text counts here, not the code: a third less time
+    try {
+      nvrtc_->compile({.text = module.source, .arch = arch, .flags = flags});
+    } catch (const Error& e) {
+      if (rows.size() == 1) {
+        ADD_FAILURE() << rows[0].name << " for " << arch << ": " << e.what();
+        return;
+      }
+      for (size_t i = 0; i < rows.size(); ++i) compile(rows.subspan(i, 1), arch);
+    }
+  }
+  std::optional<cuda::Nvrtc> nvrtc_;
+};
+
+TEST_F(CudaTextCompiles, EveryRow) {
+  const std::vector<Row> rows = all_rows();
+  constexpr size_t kRowsPerProgram = 24;
+  size_t number = 0;
+  for (size_t begin = 0; begin < rows.size(); begin += kRowsPerProgram) {
+    const char* arch = kArchs[number++ % std::size(kArchs)];
+    std::vector<Row> batch;
+    for (size_t i = begin; i < std::min(begin + kRowsPerProgram, rows.size()); ++i) {
+      if (text_of(rows[i], arch)) batch.push_back(rows[i]);
+    }
+    compile(batch, arch);
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::tests

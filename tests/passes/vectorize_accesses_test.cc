@@ -1,0 +1,99 @@
+// Registers go to and from tensors in vectors where addresses are known to be their multiples, and only there.
+#include "ir/print.h"
+#include "passes/cuda_passes.h"
+
+#include <tilewright/language.h>
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tilewright::passes {
+namespace {
+
+namespace T = tilewright::lang;
+
+// A copy through registers, and what the whole pipeline makes of it.
+std::string lowered(int64_t rows, int64_t cols, DType from, DType to, CudaTarget target = {.sm = 80},
+                    int64_t column = 0) {
+  const Program program = T::prim_func("p", [&] {
+    auto A = T::tensor("A", {rows, cols + column}, from), B = T::tensor("B", {rows, cols + column}, to);
+    auto blocks = T::Kernel({1}, {.threads = 128});
+    auto x = T::alloc_fragment({rows, cols}, T::f32, "x");
+    T::copy(A(0, column), x);
+    T::copy(x, B(0, column));
+  });
+  std::vector<Remark> remarks;
+  return ir::print(cuda_pipeline(program.ir(), target, remarks));
+}
+
+int count(const std::string& text, const std::string& word) {
+  int out = 0;
+  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) ++out;
+  return out;
+}
+
+TEST(VectorizeAccesses, WholeVectorsOfFourFloats) {
+  const std::string text = lowered(16, 128, T::f32, T::f32);
+  EXPECT_EQ(count(text, "load_vector("), 1) << text;
+  EXPECT_EQ(count(text, "store_vector("), 1) << text;
+  EXPECT_EQ(count(text, "{count = 4}"), 2) << text;
+}
+
+TEST(VectorizeAccesses, NarrowElementsKeepTheCount) {
+  // Four values of f32 are four elements of 2 and of 1 bytes.
+  for (const DType narrow : {T::f16, T::bf16, T::f8e4m3, T::f8e5m2}) {
+    const std::string text = lowered(16, 128, narrow, narrow);
+    EXPECT_EQ(count(text, "load_vector("), 1) << text;
+    EXPECT_EQ(count(text, "store_vector("), 1) << text;
+  }
+}
+
+TEST(VectorizeAccesses, NotWhereAVectorWouldBeTooWide) {
+  // Four f64 are 32 bytes.
+  const std::string text = lowered(16, 128, T::f64, T::f32);
+  EXPECT_EQ(count(text, "load_vector("), 0) << text;
+  EXPECT_EQ(count(text, "store_vector("), 1) << text;
+}
+
+TEST(VectorizeAccesses, NotWhereRowsBeginBetweenVectors) {
+  EXPECT_EQ(count(lowered(16, 127, T::f32, T::f32), "_vector("), 0);
+  EXPECT_EQ(count(lowered(16, 128, T::f32, T::f32, {.sm = 80}, 1), "_vector("), 0);
+  EXPECT_EQ(count(lowered(16, 128, T::f32, T::f32, {.sm = 80}, 4), "_vector("), 2);
+}
+
+TEST(VectorizeAccesses, NotWhereTensorsMayBeginAnywhere) {
+  EXPECT_EQ(count(lowered(16, 128, T::f32, T::f32, {.sm = 80, .aligned_tensors = false}), "_vector("), 0);
+}
+
+TEST(VectorizeAccesses, NotAcrossColumns) {
+  const Program program = T::prim_func("p", [&] {
+    auto A = T::tensor("A", {128, 16}, T::f32);
+    auto B = T::tensor("B", {16, 128}, T::f32);
+    auto blocks = T::Kernel({1}, {.threads = 128});
+    auto x = T::alloc_fragment({16, 128}, T::f32, "x");
+    for (auto [i, j] : T::Parallel(16, 128)) x(i, j) = A(j, i);
+    T::copy(x, B);
+  });
+  std::vector<Remark> remarks;
+  const std::string text = ir::print(cuda_pipeline(program.ir(), {.sm = 80}, remarks));
+  EXPECT_EQ(count(text, "load_vector("), 0) << text;
+  EXPECT_EQ(count(text, "store_vector("), 1) << text;
+}
+
+// An edge that may be outside is checked element by element.
+TEST(VectorizeAccesses, NotWhereAccessesAreChecked) {
+  const Program program = T::prim_func("p", [&] {
+    auto A = T::tensor("A", {12, 128}, T::f32);
+    auto blocks = T::Kernel({1}, {.threads = 128});
+    auto x = T::alloc_fragment({16, 128}, T::f32, "x");
+    T::copy(A(0, 0), x);
+    T::copy(x, A(0, 0));
+  });
+  std::vector<Remark> remarks;
+  const std::string text = ir::print(cuda_pipeline(program.ir(), {.sm = 80}, remarks));
+  EXPECT_EQ(count(text, "_vector("), 0) << text;
+}
+
+}  // namespace
+}  // namespace tilewright::passes
