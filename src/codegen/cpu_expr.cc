@@ -291,7 +291,18 @@ std::string CpuExprWriter::offset(TileId tile, std::span<const Expr> at) {
   const std::vector<Expr> strides = names_.strides(tile);
   Expr sum = ir::int_imm(0);
   for (size_t d = 0; d < at.size(); ++d) sum = sum + at[d] * strides[d];
-  return text(sum);
+  return may_overflow(sum) && !is_narrow(sum) ? wide_offset(at, strides) : text(sum);
+}
+
+std::string CpuExprWriter::wide_offset(std::span<const Expr> at, std::span<const Expr> strides) {
+  std::string out;
+  for (size_t d = 0; d < at.size(); ++d) {
+    if (at[d].is_int(0) || strides[d].is_int(0)) continue;
+    const std::string index = is_narrow(at[d]) ? fmt::format("tw::i64({})", text(at[d])) : text(at[d], 10);
+    out += out.empty() ? "" : " + ";
+    out += strides[d].is_int(1) ? index : fmt::format("{} * {}", index, text(strides[d], kUnary));
+  }
+  return out.empty() ? "0" : out;
 }
 
 std::string CpuExprWriter::element(TileId tile, std::span<const Expr> at) {

@@ -96,6 +96,8 @@ class CpuExprWriter {
   std::string call(const ir::Expr& e);
   std::string load(const ir::Expr& e);
   std::string offset(ir::TileId tile, std::span<const ir::Expr> at);
+  // The sum of the products of indices and strides, which no address of an element leaves.
+  std::string wide_offset(std::span<const ir::Expr> at, std::span<const ir::Expr> strides);
   // Condition, site and coordinates of a run-time check.
   std::string in_bounds(const ir::Tile& tile, std::span<const ir::Expr> at);
   std::string fail_arguments(const ir::Tile& tile, std::span<const ir::Expr> at, bool is_store, const Loc& loc);

@@ -77,6 +77,9 @@ TileId Vectorizer::registers_for(TileId tile, int64_t count, DType dtype, const 
                            .layout = {},
                            .origin = before_.tile(tile).name,
                            .loc = loc});
+  // Its elements are reached through a second row, because their indices are inside by construction.
+  kernel_.tiles.push_back(kernel_.tiles.back());
+  kernel_.tiles.back().unchecked = true;
   return TileId(kernel_.tiles.size()) - 1;
 }
 

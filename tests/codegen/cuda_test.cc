@@ -66,7 +66,7 @@ TEST(CudaQuickstart, LoadsArePiecesOf16BytesAndTheSteadyLoopHasOneBarrier) {
     const Text t = text_of(examples::matmul_relu(1024, 1024, 1024, 128, 128, 32), arch);
     const std::string& text = t.module.source;
     EXPECT_EQ(t.remarks.size(), 0u);
-    const std::string steady = loop_after(text, "for (int it_");
+    const std::string steady = loop_after(text, "for (tw::i32 it_");
     ASSERT_FALSE(steady.empty()) << text;
     EXPECT_EQ(occurrences(steady, "tw::sync_block()"), 1) << steady;
     EXPECT_EQ(occurrences(steady, "tw::copy_async_wait<1>()"), 1);
@@ -184,10 +184,8 @@ TEST(CudaText, AssumptionsAreChecked) {
                                         auto A = T::tensor("A", {n}, T::f32);
                                         auto blocks = T::Kernel({1}, {.threads = 64});
                                         T::assume(n % 4 == 0);
-                                        for (auto i : T::Parallel(n)) {
-                                          T::assume(A(i) >= 0);
-                                          A(i) = T::sqrt(A(i));
-                                        }
+                                        for (auto k : T::serial(n)) T::assume(A(k) >= 0);
+                                        for (auto i : T::Parallel(n)) A(i) = T::sqrt(A(i));
                                       }),
                          "sm_80");
   ASSERT_EQ(t.module.sites.size(), 2u);

@@ -145,7 +145,7 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
         for (tw::i32 r_52 = 0; r_52 < 2; ++r_52) {
           #pragma unroll
           for (tw::i32 r_51 = 0; r_51 < 2; ++r_51) {
-            if (tw::u64(r_51) < tw::u64(2)) vector_10[r_51] = C_local[r_54 * 32 + r_53 * 4 + r_52 * 2 + r_51]; else tw::fail(failure, 1, r_51);
+            vector_10[r_51] = C_local[r_54 * 32 + r_53 * 4 + r_52 * 2 + r_51];
           }
           tw::store_vector<2>(C + ((by_1 * 128 + (at_49 + r_52 * 8 + r_54 * 16)) * 1024 + (bx_0 * 128 + (at_50 + r_53 * 8))), vector_10);
         }

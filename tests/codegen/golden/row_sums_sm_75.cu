@@ -30,7 +30,7 @@ tw_row_sums(float* const tensor_0, float* const tensor_1, const tw::i64 m_0, con
         for (tw::i32 index_18 = tid_11, end_index_18 = tid_11 + 2048; index_18 < end_index_18; index_18 += 64) {
           const tw::i32 i_6 = tw::quotient(index_18, 64);
           const tw::i32 j_7 = tw::remainder(index_18, 64);
-          a[i_6 * 64 + j_7] = A[tw::wrapping_add<tw::i64>(tw::wrapping_mul<tw::i64>(bx_2 * 32 + i_6, n_1), k_3 * 64 + j_7)];
+          a[i_6 * 64 + j_7] = A[(bx_2 * 32 + i_6) * n_1 + (k_3 * 64 + j_7)];
         }
       }
     } else {
@@ -39,7 +39,7 @@ tw_row_sums(float* const tensor_0, float* const tensor_1, const tw::i64 m_0, con
         for (tw::i32 index_19 = tid_11, end_index_19 = tid_11 + 2048; index_19 < end_index_19; index_19 += 64) {
           const tw::i32 i_16 = tw::quotient(index_19, 64);
           const tw::i32 j_17 = tw::remainder(index_19, 64);
-          a[i_16 * 64 + j_17] = (tw::u64(bx_2 * 32 + i_16) < tw::u64(m_0) && tw::u64(k_3 * 64 + j_17) < tw::u64(n_1) ? A[tw::wrapping_add<tw::i64>(tw::wrapping_mul<tw::i64>(bx_2 * 32 + i_16, n_1), k_3 * 64 + j_17)] : 0.0f);
+          a[i_16 * 64 + j_17] = (tw::u64(bx_2 * 32 + i_16) < tw::u64(m_0) && tw::u64(k_3 * 64 + j_17) < tw::u64(n_1) ? A[(bx_2 * 32 + i_16) * n_1 + (k_3 * 64 + j_17)] : 0.0f);
         }
       }
     }
