@@ -75,8 +75,8 @@ class FindUses : public ir::Visitor {
   void add(ir::TileId id, bool writes, bool by_row, bool checked) {
     // Rows of two views of one storage are not the same rows.
     const ir::TileId storage = kernel_.storage_of(id);
-    const bool viewed = std::any_of(kernel_.tiles.begin(), kernel_.tiles.end(),
-                                    [&](const Tile& t) { return t.view_of == storage; });
+    const bool viewed =
+        std::any_of(kernel_.tiles.begin(), kernel_.tiles.end(), [&](const Tile& t) { return t.view_of == storage; });
     uses[kernel_.tile(storage).name].add(
         {.reads = !writes, .writes = writes, .by_row = by_row && !viewed, .checked = checked});
   }

@@ -76,7 +76,9 @@ class RegisterAccesses : public ir::Rewriter {
       ir::StoreStmt rebuilt{.tile = store->tile, .indices = registers(store->tile), .value = rewrite(store->value)};
       return out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
     }
-    const bool is_common = kernel_.tile(store->tile).space != ir::Space::local;
+    // Tiles that an expansion has added are scalars of the thread.
+    const bool is_own = size_t(store->tile) >= kernel_.tiles.size();
+    const bool is_common = !is_own && kernel_.tile(store->tile).space != ir::Space::local;
     Block stores;
     Rewriter::rewrite(stmt, stores);
     // Of the threads that hold the same element one stores it.

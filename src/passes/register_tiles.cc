@@ -30,7 +30,8 @@ class UseFinder : public ir::Visitor {
 
  private:
   void note(ir::TileId id, std::span<const Expr> at) {
-    if (kernel_.tile(id).space != ir::Space::fragment) return;
+    // Tiles that an expansion has added meanwhile are none of the kernel's fragments.
+    if (size_t(id) >= kernel_.tiles.size() || kernel_.tile(id).space != ir::Space::fragment) return;
     std::optional<DimMap> map = dim_map(kernel_.tile(id), at);
     const auto [it, is_first] = tiles.emplace(id, map);
     if (!is_first && it->second != map) it->second = std::nullopt;

@@ -7,7 +7,6 @@ namespace tilewright::device::cpu {
 
 // ---- operators: identity, what an element becomes first, and how two values combine
 
-
 template <class T>
 constexpr bool is_float_type = T(0.5) != T(0);
 template <class T>
@@ -129,7 +128,6 @@ struct BitXor : Plain {
 
 // ---- rows
 
-
 namespace reduce_detail {
 
 template <int... I>
@@ -237,7 +235,6 @@ TW_INLINE T reduce_row(const T* row, i64 n, T start) {
 }
 
 // ---- columns
-
 
 // What a tile of 16-bit floats, held as f32, keeps of a value.
 struct Exact {
