@@ -90,11 +90,13 @@ extern "C" __global__ void k{}(tw::u32* worst, tw::u32 step) {{
 
 // What a test of bounds must see: a function that is not accurate enough.
 TEST_F(FunctionsTest, AnApproximationIsFoundOut) {
-  const auto loaded = module(std::string(kHead) + R"(
+  std::string text = kHead;
+  text += R"(
 extern "C" __global__ void k(tw::u32* worst) {
   const float x = 80.0f + float(threadIdx.x) / 64;
   atomicMax(worst, error_of(__expf(x), ::exp(double(x))));
-})");
+})";
+  const auto loaded = module(text);
   TW_SKIP_WITHOUT(loaded);
   const auto worst = array(std::vector<uint32_t>{0});
   run(loaded->kernel("k"), {.block = {256, 1, 1}}, worst);
