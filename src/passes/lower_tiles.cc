@@ -120,7 +120,8 @@ class TileLowering : public FactRewriter {
   using FactRewriter::rewrite;
 
   void rewrite(const Stmt& stmt, Block& out) override {
-    if (const auto* op = ir::get_if<OpStmt>(stmt)) return rewrite_op(*op, stmt->loc, out);
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    if (op && !op->def->assumes) return rewrite_op(*op, stmt->loc, out);
     if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
       return rewrite_parallel(*loop, stmt, out);
     }
