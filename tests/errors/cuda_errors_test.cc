@@ -1,4 +1,4 @@
-// What CUDA code is not written for yet: refused at the statement, and views, which are.
+// What CUDA code is not written for yet, refused at the statement; and what is not refused.
 #include <tilewright/compile.h>
 
 #include "refusal.h"
@@ -58,6 +58,15 @@ TEST(CudaErrors, PrintAndAssert) {
   expect_unbuilt([](auto, auto) { AT(T::print("here")); }, "print");
   expect_unbuilt([](auto A, auto) { AT(T::print(A(0, T::all))); }, "print");
   expect_unbuilt([](auto, auto B) { AT(T::device_assert(B(0) > 0)); }, "device_assert");
+}
+
+TEST(CudaErrors, AssumptionsAreChecked) {
+  const tilewright::Program program = program_of([](auto A, auto B) {
+    T::assume(B(0) < 64);
+    A(T::cast(B(0), T::i64), 0) = 1;
+  });
+  const std::string source = tilewright::compile(program, {.target = "cuda:sm_80"}).get_kernel_source();
+  EXPECT_NE(source.find("return tw::fail(failure, 1);"), std::string::npos) << source;
 }
 
 // The text of views: other names for the memory of the tile, which takes its place once.

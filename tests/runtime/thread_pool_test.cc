@@ -11,7 +11,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <memory>
 #include <stdexcept>
@@ -188,18 +187,13 @@ TEST(ThreadPool, sizes) {
   EXPECT_EQ(ThreadPool().num_threads(), usable_cores());
   EXPECT_EQ(ThreadPool(5).num_threads(), 5);
   EXPECT_THROW(ThreadPool(-1), Error);
-}
-
-// In a process of its own, where no test before made a pool.
-TEST(ThreadPool, the_first_default_pool_stays) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  const auto agrees = [] {
-    ThreadPool& pool = default_thread_pool(2);
-    if (&default_thread_pool() != &pool || &default_thread_pool(2) != &pool) return false;
-    ThreadPool& larger = default_thread_pool(3);
-    return &larger != &pool && larger.num_threads() == 3 && &default_thread_pool() == &pool;
-  };
-  EXPECT_EXIT(std::_Exit(agrees() ? 0 : 1), ::testing::ExitedWithCode(0), "");
+  ThreadPool& pool = default_thread_pool(2);
+  EXPECT_EQ(&default_thread_pool(), &pool);
+  EXPECT_EQ(&default_thread_pool(2), &pool);
+  ThreadPool& larger = default_thread_pool(3);
+  EXPECT_NE(&larger, &pool);
+  EXPECT_EQ(larger.num_threads(), 3);
+  EXPECT_EQ(&default_thread_pool(), &pool);
 }
 
 #if !defined(TW_TEST_TSAN)  // which does not know threads started after a fork
