@@ -40,7 +40,7 @@ endfunction()
 # tests/<folder>/*.cc -> the suite <build>/test_<folder>, one ctest entry with the label <folder>; the target `tests`
 # builds them all. tests/harness/*.cc is code which every suite links, the `main` of the suites among it.
 # A folder may hold a suite.cmake which sets SUITE_SERIAL (runs alone), SUITE_LABELS (further labels) or
-# SUITE_LIBRARIES (further libraries to link).
+# SUITE_LIBRARIES (further libraries to link), SUITE_OPTIONS (further options of the compiler).
 # <build>/tests.txt, which `tw test` reads, has one line for each suite: executable, labels with commas, RUN_SERIAL or
 # nothing.
 function(tilewright_add_tests)
@@ -75,6 +75,7 @@ function(tilewright_add_suite folder line_variable)
   set(SUITE_SERIAL OFF)
   set(SUITE_LABELS "")
   set(SUITE_LIBRARIES "")
+  set(SUITE_OPTIONS "")
   include("${PROJECT_SOURCE_DIR}/tests/${folder}/suite.cmake" OPTIONAL)
   set(labels ${folder} ${SUITE_LABELS})
 
@@ -82,6 +83,7 @@ function(tilewright_add_suite folder line_variable)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc")
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE tilewright_harness ${SUITE_LIBRARIES})
+  target_compile_options(${name} PRIVATE ${SUITE_OPTIONS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
   if(TILEWRIGHT_PCH)
     target_precompile_headers(${name} REUSE_FROM tilewright_harness)
