@@ -76,7 +76,8 @@ class CudaTextCompiles : public testing::Test {
     });
     const codegen::CudaModule module = lowered(program, arch);
     std::vector<std::string> flags = cuda::compile_flags();
-    flags.push_back("--ptxas-options=-O0");  // the text counts here, not the code: a third less time
+    static const std::string kUnoptimised = "--ptxas-options=-O0";
+    flags.push_back(kUnoptimised);  // the text counts here, not the code: a third less time
     try {
       nvrtc_->compile({.text = module.source, .arch = arch, .flags = flags});
     } catch (const Error& e) {
