@@ -22,14 +22,8 @@ constexpr int64_t kMaxVectorBytes = 16;
 
 class Vectorizer : public FactRewriter {
  public:
-  Vectorizer(const ir::Program& program, const Kernel& before, Kernel& kernel, ir::VarId& next_var,
-             const CudaTarget& target)
-      : FactRewriter(program, before),
-        program_(program),
-        before_(before),
-        kernel_(kernel),
-        next_var_(next_var),
-        target_(target) {}
+  Vectorizer(const ir::Program& program, const Kernel& before, Kernel& kernel, const CudaTarget& target)
+      : FactRewriter(program, before), program_(program), before_(before), kernel_(kernel), target_(target) {}
   using FactRewriter::rewrite;
 
   void rewrite(const Stmt& stmt, Block& out) override {
@@ -49,7 +43,6 @@ class Vectorizer : public FactRewriter {
   const ir::Program& program_;
   const Kernel& before_;
   Kernel& kernel_;
-  ir::VarId& next_var_;
   const CudaTarget& target_;
 };
 
@@ -178,7 +171,7 @@ ir::Program vectorize_accesses(const ir::Program& program, const CudaTarget& tar
   ir::Program out = program;
   for (Kernel& kernel : out.kernels) {
     const Kernel before = kernel;
-    kernel.body = Vectorizer(program, before, kernel, out.next_var, target).rewrite(before.body);
+    kernel.body = Vectorizer(program, before, kernel, target).rewrite(before.body);
   }
   return out;
 }
