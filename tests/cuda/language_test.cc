@@ -108,7 +108,8 @@ TEST(CudaLanguage, EveryFunctionCompilesOnEveryArchitecture) {
   const std::string text = "#include <tilewright/device/cuda/language.h>\nnamespace tw = tilewright::device;\n" +
                            float_functions("float") + float_functions("double") + integer_functions() + narrow_floats();
   std::vector<std::string> flags = compile_flags();
-  flags.push_back("--ptxas-options=-O0");  // the text counts here, not the code
+  static const std::string kUnoptimised = "--ptxas-options=-O0";
+  flags.push_back(kUnoptimised);  // the text counts here, not the code
   const std::vector<int> known = nvrtc->supported_archs();
   for (const char* arch : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"}) {
     if (std::find(known.begin(), known.end(), std::atoi(arch + 3)) == known.end()) continue;
