@@ -13,8 +13,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -59,6 +63,29 @@ struct Memory {
     }
   }
 };
+
+// What each thread is running, for the case that it does not come back.
+constexpr size_t kMaxThreads = 64;
+std::array<std::array<char, 512>, kMaxThreads> running;
+std::atomic<size_t> num_threads = 0;
+thread_local std::array<char, 512>* running_here = nullptr;
+
+void set_running(std::string_view what) {
+  if (running_here == nullptr) running_here = &running[num_threads.fetch_add(1) % kMaxThreads];
+  *fmt::format_to_n(running_here->data(), running_here->size() - 1, "{}", what).out = '\0';
+}
+
+void report_crash(int signal) {
+  const auto print = [](const char* text) { [[maybe_unused]] const ssize_t n = write(2, text, std::strlen(text)); };
+  print("\ncrashed in one of these (TILEWRIGHT_FUZZ_SEED and TILEWRIGHT_FUZZ_COUNT run some of them):\n");
+  for (const auto& text : running) {
+    if (text[0] == '\0') continue;
+    print(text.data());
+    print("\n");
+  }
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
 
 // One program, run by the interpreter.
 struct Expected {
@@ -143,7 +170,7 @@ class FuzzRun {
   std::mutex mutex_;
   Coverage coverage_;
   Tally tally_;
-  int failures_ = 0;
+  std::atomic<int> failures_ = 0;
 };
 
 void FuzzRun::fail(uint64_t seed, const std::string& text, const std::string& what) {
@@ -159,6 +186,7 @@ void FuzzRun::fail(uint64_t seed, const std::string& text, const std::string& wh
 // Generates, prints, parses and interprets one program. Null after a failure.
 std::unique_ptr<Expected> FuzzRun::expect(uint64_t seed) {
   std::string text = "(none)";
+  set_running(fmt::format("interpreted: seed {}", seed));
   try {
     RandomProgram generated = generate_programs({&seed, 1});
     const ir::Program& program = generated.program.ir();
@@ -194,6 +222,7 @@ void FuzzRun::compare(const std::vector<const Expected*>& batch, const CompileOp
     contents.insert(contents.end(), e->contents().begin(), e->contents().end());
   }
   Memory memory(contents);
+  set_running(fmt::format("compiled for {}: seeds {}", target, fmt::join(seeds, " ")));
   try {
     const CompiledKernel kernel = compile(generate_programs(seeds).program, options);
     kernel.run(memory.arguments);
@@ -239,7 +268,7 @@ void FuzzRun::all() {
   const auto work = [&] {
     for (;;) {
       const uint64_t begin = next.fetch_add(kBatch);
-      if (begin >= first_ + count_) return;
+      if (begin >= first_ + count_ || (GTEST_FLAG_GET(fail_fast) && failures() > 0)) return;
       batch(begin, std::min(begin + kBatch, first_ + count_));
     }
   };
@@ -286,6 +315,7 @@ std::vector<std::string> required() {
 }
 
 TEST(RandomPrograms, InterpreterAndCpuAgree) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) std::signal(signal, report_crash);
   FuzzRun run;
   run.all();
   EXPECT_EQ(run.failures(), 0) << "programs failed; the first are above";
