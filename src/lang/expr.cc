@@ -63,7 +63,7 @@ Expr binary(ir::ExprKind kind, const Expr& a, const Expr& b) {
 }
 
 Expr logical(ir::ExprKind kind, const Expr& a, const Expr& b) {
-  const Loc& loc = loc_of(raw(a), raw(b));
+  const Loc loc = loc_of(raw(a), raw(b));
   return from_ir(ir::binary(kind, to_condition(a, loc), to_condition(b, loc), loc));
 }
 
@@ -150,7 +150,7 @@ Expr max(const Expr& a, const Expr& b) { return binary(ir::ExprKind::max, a, b);
 Expr min(const Expr& a, const Expr& b) { return binary(ir::ExprKind::min, a, b); }
 
 Expr if_then_else(const Expr& condition, const Expr& then, const Expr& otherwise) {
-  const Loc& loc = loc_of(raw(then), raw(otherwise));
+  const Loc loc = loc_of(raw(then), raw(otherwise));
   const bool literals = then.is_literal() && otherwise.is_literal();
   const DType wide = common_dtype(then, otherwise);
   const DType dtype = literals && is_float(wide) ? DType::f32 : wide;
