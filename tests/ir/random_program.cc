@@ -39,7 +39,7 @@ Expr RandomProgram::constant(DType dtype) {
   if (chance(70)) return int_imm(below(20) - 8, dtype);
   static const std::array<int64_t, 6> kEdges = {
       std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(), -1, 127, 255, int64_t(1) << 53};
-  return int_imm(kEdges[size_t(below(6))] + below(3) * (chance(50) ? 0 : 1), dtype);
+  return int_imm(int64_t(uint64_t(kEdges[size_t(below(6))]) + uint64_t(below(3) * (chance(50) ? 0 : 1))), dtype);
 }
 
 Expr RandomProgram::leaf(DType dtype) {
