@@ -73,6 +73,38 @@ bool reinterprets(const ir::Program& program) {
 // Bytes of an on-chip tile in scratch, padding included.
 int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_of(passes::storage_of(tile)); }
 
+// Whether there are loops, and whether memory is accessed under conditions: a branch, a side of a select, or a check.
+class ConditionalAccesses : public ir::Visitor {
+ public:
+  explicit ConditionalAccesses(const Kernel& kernel) : kernel_(kernel) {}
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) access(store->tile);
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) access(atomic->tile);
+    has_loops |= ir::get_if<ir::ForStmt>(stmt) != nullptr;
+    conditions_ += ir::get_if<ir::IfStmt>(stmt) != nullptr;
+    visit_parts(stmt);
+    conditions_ -= ir::get_if<ir::IfStmt>(stmt) != nullptr;
+  }
+  void visit(const Expr& e) override {
+    if (!e) return;
+    if (e.is(ir::ExprKind::load)) access(e.tile_id());
+    conditions_ += e.is(ir::ExprKind::select);
+    visit_args(e);
+    conditions_ -= e.is(ir::ExprKind::select);
+  }
+  bool has_loops = false, has_conditions = false;
+
+ private:
+  void access(TileId id) {
+    const Tile& tile = kernel_.tile(id);
+    has_conditions |= tile.rank() > 0 && (conditions_ > 0 || !tile.unchecked);
+  }
+
+  const Kernel& kernel_;
+  int conditions_ = 0;
+};
+
 // Writes the body of one kernel.
 class CpuKernelWriter : public Emitter {
  public:
@@ -87,6 +119,7 @@ class CpuKernelWriter : public Emitter {
     out_.line(exprs_.atomic(atomic, loc), loc);
   }
   std::string loop_hint(const ir::ForStmt& loop, size_t dim) const override;
+  std::string first_line(const ir::ForStmt& loop, size_t dim) const override;
   void open_while(const ir::WhileStmt& loop, const Loc& loc) override;
   void write_arguments();
   int64_t write_scratch();
@@ -170,6 +203,13 @@ std::string CpuKernelWriter::loop_hint(const ir::ForStmt& loop, size_t dim) cons
   if (ir::bool_attr(loop.attrs, "explicit", false)) factor = loop.dims[0].extent.as_int().value_or(0);
   if (loop.kind != ir::LoopKind::unrolled || factor < 1) return "";
   return fmt::format("#pragma GCC unroll {}", std::min(factor, kMaxFactor));
+}
+
+std::string CpuKernelWriter::first_line(const ir::ForStmt& loop, size_t dim) const {
+  ConditionalAccesses accesses(kernel_);
+  accesses.visit(loop.body);
+  const bool innermost = dim + 1 == loop.dims.size() && !accesses.has_loops;
+  return accesses.has_conditions && !innermost ? "TW_SCALAR_LOOP" : "";
 }
 
 // A loop that never ends can be interrupted.

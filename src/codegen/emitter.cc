@@ -222,6 +222,8 @@ void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
                             v, compare, v, advance),
                 loc);
     }
+    const std::string first = first_line(loop, d);
+    if (!first.empty()) out_.line(first, loc);
   }
   if (has_private_tiles(loop)) {
     for (TileId id : stored_locals(kernel_, loop.body)) declare_local(id, loc);

@@ -33,6 +33,8 @@ class Emitter {
   virtual void write_atomic(const ir::AtomicStmt& atomic, const Loc& loc) = 0;
   // The line above the loop over a dimension, for the compiler of the text; empty for none.
   virtual std::string loop_hint(const ir::ForStmt& loop, size_t dim) const = 0;
+  // The first line of the body of the loop over a dimension; empty for none.
+  virtual std::string first_line(const ir::ForStmt&, size_t) const { return {}; }
   virtual void open_while(const ir::WhileStmt& loop, const Loc& loc);
   // What stands before the braces of a part that only some warps run: "if (...) ".
   virtual std::string lanes_guard(const ir::ExecSet& exec) const;

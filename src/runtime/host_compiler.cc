@@ -321,6 +321,10 @@ std::vector<std::string> compile_flags(const CpuFeatures& features, CompilerKind
     add({"-fno-use-linker-plugin", "-fmax-errors=5", "-fno-diagnostics-show-caret"});
   else
     add({"-ferror-limit=5", "-fno-caret-diagnostics"});
+#if defined(__x86_64__)
+  // g++ 12 moves 8 bytes through an MMX register now and then, without the emms that long double needs afterwards.
+  add({"-mno-mmx"});
+#endif
   if (features.level >= CpuLevel::avx2) add({"-mavx2", "-mfma", "-mf16c"});
   if (features.level == CpuLevel::avx512) {
     add({"-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mprefer-vector-width=512"});

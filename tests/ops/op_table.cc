@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 namespace tilewright::tests {
@@ -68,6 +69,20 @@ Program build(std::span<const Row> rows) {
     for (size_t i = 0; i < rows.size(); ++i) kernels.push_back(rows[i].declare(fmt::format("r{}_", i)));
     for (const Kernels& open : kernels) open();
   });
+}
+
+// Compiled code must leave the x87 registers empty, as every caller expects: an MMX instruction does not.
+bool x87_is_empty() {
+#if defined(__x86_64__)
+  struct {
+    uint16_t control, unused_0, status, unused_1, tag, unused_2;
+    uint32_t rest[4];
+  } environment = {};
+  asm volatile("fnstenv %0\n\tfldenv %0" : "+m"(environment));
+  return environment.tag == 0xffff;
+#else
+  return true;
+#endif
 }
 
 std::string check_row(const Row& row, const Args& before, std::span<const Arg> after) {
@@ -152,6 +167,7 @@ class Session {
         kernel->run(views(args));
       else
         interpret(program, views(args));
+      if (!x87_is_empty()) throw std::runtime_error("the kernel leaves x87 registers in use");
       size_t at = 0;
       for (const Row& row : rows) {
         const Args& before = launch_of(row, l);

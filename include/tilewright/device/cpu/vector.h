@@ -32,7 +32,11 @@
 #if defined(__clang__)
 #define TW_UNROLL(n) TW_PRAGMA(clang loop unroll_count(n))
 #define TW_VECTORIZE TW_PRAGMA(clang loop vectorize(enable) interleave(enable))
+#define TW_SCALAR_LOOP
 #else
+// First in the body of a loop around loops with conditional accesses. g++ 12.2 unrolls a short inner loop, vectorises
+// the outer one with masked loads, and permutes their lanes wrongly (rows of 16 bytes read under a condition, AVX-512).
+#define TW_SCALAR_LOOP asm volatile("");
 #define TW_UNROLL(n) TW_PRAGMA(GCC unroll n)
 #define TW_VECTORIZE TW_PRAGMA(GCC ivdep)
 #endif
@@ -102,17 +106,17 @@ struct TF32 {
 template <class T>
 constexpr bool kIsNarrow = false;
 template <>
-constexpr bool kIsNarrow<F16> = true;
+inline constexpr bool kIsNarrow<F16> = true;
 template <>
-constexpr bool kIsNarrow<BF16> = true;
+inline constexpr bool kIsNarrow<BF16> = true;
 template <>
-constexpr bool kIsNarrow<F8E4M3> = true;
+inline constexpr bool kIsNarrow<F8E4M3> = true;
 template <>
-constexpr bool kIsNarrow<F8E5M2> = true;
+inline constexpr bool kIsNarrow<F8E5M2> = true;
 template <>
-constexpr bool kIsNarrow<F8E5M2Finite> = true;
+inline constexpr bool kIsNarrow<F8E5M2Finite> = true;
 template <>
-constexpr bool kIsNarrow<TF32> = true;
+inline constexpr bool kIsNarrow<TF32> = true;
 
 TW_INLINE float round_tf32(float x) {
   const unsigned u = bit_cast<unsigned>(x);
