@@ -20,7 +20,9 @@ function(tilewright_add_tool name)
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tools/${name}")
   target_compile_definitions(${name} PRIVATE TILEWRIGHT_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PRIVATE tilewright nlohmann_json::nlohmann_json CLI11::CLI11)
+  target_compile_options(${name} PRIVATE ${TILEWRIGHT_QUICK_COMPILE})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
+  tilewright_precompile(${name} <nlohmann/json.hpp> <CLI/CLI.hpp>)
 endfunction()
 
 # examples/<name>.cc -> <build>/examples/<name>; the target `examples` builds them all.
@@ -47,8 +49,10 @@ function(tilewright_add_tests)
   file(GLOB harness CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/harness/*.cc")
   add_library(tilewright_harness STATIC ${harness})
   target_include_directories(tilewright_harness PUBLIC "${PROJECT_SOURCE_DIR}/tests")
-  target_compile_definitions(tilewright_harness PUBLIC TILEWRIGHT_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-                                                       TILEWRIGHT_BINARY_DIR="${PROJECT_BINARY_DIR}")
+  # In one file alone, so that ccache knows the others in any folder.
+  set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/harness/folders.cc" PROPERTIES COMPILE_DEFINITIONS
+    "TILEWRIGHT_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";TILEWRIGHT_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
+  target_compile_options(tilewright_harness PUBLIC ${TILEWRIGHT_QUICK_COMPILE})
   target_link_libraries(tilewright_harness PUBLIC tilewright GTest::gtest nlohmann_json::nlohmann_json)
   tilewright_precompile(tilewright_harness <gtest/gtest.h>)
 

@@ -1,4 +1,5 @@
 #include "codegen/embedded.h"
+#include "harness/folders.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,7 @@
 namespace tilewright::codegen {
 namespace {
 
-const std::filesystem::path kDeviceFolder = std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "include/tilewright/device";
+const std::filesystem::path kDeviceFolder = testing::source_folder() / "include/tilewright/device";
 
 std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);

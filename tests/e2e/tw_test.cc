@@ -1,4 +1,5 @@
 // The command line as a user sees it: kernels as files, sources on disk.
+#include "harness/folders.h"
 #include "runtime/process.h"
 
 #include <gtest/gtest.h>
@@ -13,9 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTw = TILEWRIGHT_BINARY_DIR "/tw";
+const std::string kTw = testing::build_folder() / "tw";
 
-class Tw : public testing::Test {
+class Tw : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string name = (fs::temp_directory_path() / "tw-test-XXXXXX").string();

@@ -1,6 +1,7 @@
 // Random programs: print and parse, and the interpreter against the CPU backend within the bounds that the interpreter
 // derives. TILEWRIGHT_FUZZ_COUNT and TILEWRIGHT_FUZZ_SEED run more programs, or others.
 #include "fuzz/program_generator.h"
+#include "harness/folders.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ops/ops.h"
@@ -186,8 +187,7 @@ class FuzzRun {
 };
 
 void FuzzRun::fail(uint64_t seed, const std::string& text, const std::string& what) {
-  const std::filesystem::path path =
-      std::filesystem::path(TILEWRIGHT_BINARY_DIR) / fmt::format("random_program_{}.tw", seed);
+  const std::filesystem::path path = testing::build_folder() / fmt::format("random_program_{}.tw", seed);
   std::ofstream(path) << text;
   const std::lock_guard lock(mutex_);
   if (++failures_ > kMaxReports) return;

@@ -1,5 +1,7 @@
 #include "harness/golden.h"
 
+#include "harness/folders.h"
+
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -30,7 +32,7 @@ std::string describe_difference(const std::string& expected, const std::string& 
 void set_update_golden(bool update) { update_golden = update; }
 
 ::testing::AssertionResult matches_golden(std::string_view text, std::string_view path) {
-  std::filesystem::path file = std::filesystem::path(TILEWRIGHT_SOURCE_DIR) / "tests" / path;
+  std::filesystem::path file = source_folder() / "tests" / path;
   if (update_golden) {
     std::filesystem::create_directories(file.parent_path());
     std::ofstream out(file, std::ios::binary);
