@@ -248,6 +248,7 @@ std::shared_ptr<Executable> make_cpu_executable(const ir::Program& program, cons
   // Memory that two element types name.
   if (out->module_.reinterprets) source.flags.push_back("-fno-strict-aliasing");
   if (options.optimize != 3) source.flags.push_back(fmt::format("-O{}", options.optimize));
+  if (options.optimize == 0) source.flags.push_back("-DTW_INLINE=inline");
   out->loaded_ = compile_and_load(source, compiler, session.cache(), {.keep_dir = session.options().keep_dir});
   for (const codegen::CpuEntry& entry : out->module_.entries) {
     out->entries_.push_back(out->loaded_->function<CpuEntryFunction>(entry.symbol));

@@ -74,6 +74,7 @@ class Facts {
   struct Mark {
     size_t terms = 0, nonnegative = 0;
   };
+  void add(Term term);
   Term known(const Expr& term) const;
   void sharpen(const Expr& term, const Interval& range);
   void assume_nonnegative(const LinearForm& form);
@@ -83,6 +84,7 @@ class Facts {
   void assume_residue(const Expr& x, int64_t modulus, int64_t residue);
 
   std::vector<Term> terms_;
+  std::vector<uint64_t> hashes_;  // of each term: `find`, where most of the time of the passes goes, looks at them only
   std::vector<LinearForm> nonnegative_;  // each is >= 0 over mathematical integers
   std::vector<Mark> marks_;
 };

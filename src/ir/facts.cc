@@ -52,12 +52,19 @@ void Facts::pop() {
   const Mark mark = marks_.back();
   marks_.pop_back();
   terms_.erase(terms_.begin() + std::ptrdiff_t(mark.terms), terms_.end());
+  hashes_.resize(mark.terms);
   nonnegative_.erase(nonnegative_.begin() + std::ptrdiff_t(mark.nonnegative), nonnegative_.end());
 }
 
+void Facts::add(Term term) {
+  hashes_.push_back(term.term->hash);
+  terms_.push_back(std::move(term));
+}
+
 const Facts::Term* Facts::find(const Expr& term) const {
-  for (auto it = terms_.rbegin(); it != terms_.rend(); ++it) {
-    if (equal(it->term, term)) return &*it;
+  const uint64_t hash = term->hash;
+  for (size_t k = hashes_.size(); k-- > 0;) {
+    if (hashes_[k] == hash && equal(terms_[k].term, term)) return &terms_[k];
   }
   return nullptr;
 }
@@ -73,7 +80,7 @@ void Facts::sharpen(const Expr& term, const Interval& range) {
   Range sharper = intersect(to_range(entry.range, t), to_range(range, t));
   if (entry.modulus > 1) sharper = shrink(sharper, entry.modulus, entry.residue);
   entry.range = to_interval(sharper, t);
-  terms_.push_back(std::move(entry));
+  add(std::move(entry));
 }
 
 void Facts::bound(const Expr& term, int64_t lo, int64_t hi) { sharpen(term, {.lo = lo, .hi = hi}); }
@@ -106,7 +113,7 @@ void Facts::bind(const Expr& var, const Expr& begin, const Expr& extent, int64_t
     entry.modulus = modulus;
     entry.residue = floormod_value(start.residue, modulus);
   }
-  terms_.push_back(std::move(entry));
+  add(std::move(entry));
 }
 
 void Facts::equate(const Expr& var, const Expr& value) {
@@ -121,7 +128,7 @@ void Facts::equate(const Expr& var, const Expr& value) {
       entry.residue = c.residue;
     }
   }
-  terms_.push_back(std::move(entry));
+  add(std::move(entry));
 }
 
 void Facts::assume(const Expr& condition, Reads reads) {
@@ -179,7 +186,7 @@ void Facts::assume_residue(const Expr& x, int64_t modulus, int64_t residue) {
     entry.modulus = int64_t(both);
   else if (modulus > entry.modulus)
     entry.modulus = modulus, entry.residue = residue;
-  terms_.push_back(std::move(entry));
+  add(std::move(entry));
   sharpen(x, {});
 }
 

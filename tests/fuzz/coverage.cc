@@ -4,6 +4,9 @@
 #include "ir/kernel.h"
 #include "ir/op.h"
 #include "ir/rewrite.h"
+#include "target/dtype.h"
+
+#include <fmt/format.h>
 
 namespace tilewright::fuzz {
 
@@ -81,6 +84,66 @@ void add_coverage(const ir::Program& program, Coverage& coverage) {
       ++coverage[(root == tile.dtype ? "reshape " : "view of ") + std::string(to_string(root))];
     }
   }
+}
+
+std::vector<std::string> required_coverage() {
+  std::vector<std::string> out = {"op use_swizzle",
+                                  "loop serial",
+                                  "loop unrolled",
+                                  "loop vectorized",
+                                  "loop pipelined",
+                                  "loop parallel",
+                                  "word grid",
+                                  "word Persistent",
+                                  "word several kernels",
+                                  "word alloc_global",
+                                  "workspace read",
+                                  "while",
+                                  "break",
+                                  "continue",
+                                  "if",
+                                  "let"};
+  for (const char* t : {"f32", "f16", "bf16", "i32"}) {
+    for (const char* op : {"copy", "fill", "transpose", "gather", "gemm"})
+      out.push_back(fmt::format("op {} {}", op, t));
+    out.push_back(fmt::format("reshape {}", t));
+    out.push_back(fmt::format("view of {}", t));
+    out.push_back(fmt::format("store {}", t));
+  }
+  for (int number = 0; number < kNumDTypes; ++number) {
+    const DType t = DType(number);
+    if (t == DType::f8e4m3 || t == DType::f8e5m2 || t == DType::tf32) continue;  // the generator makes none
+    const auto require = [&](const char* op) { out.push_back(fmt::format("op {} {}", op, to_string(t))); };
+    for (const char* op : {"reduce_any", "reduce_all", "cumsum", "cummax"}) require(op);
+    for (const char* op : {"reduce_sum", "reduce_max", "reduce_min", "reduce_abssum", "reduce_absmax"}) require(op);
+    if (is_float(t)) continue;
+    for (const char* op : {"reduce_bitand", "reduce_bitor", "reduce_bitxor"}) require(op);
+  }
+  for (const char* t : {"f32", "f16", "bf16", "f64", "i32", "u32", "i64", "u64"}) {
+    for (const char* word : {"add", "max", "min", "and", "or", "xor"}) {
+      const bool bits = *word == 'a' ? word[1] == 'n' : *word == 'o' || *word == 'x';
+      if (bits && std::string_view(t).find('f') != std::string_view::npos) continue;
+      out.push_back(fmt::format("op atomic_{} {}", word, t));
+      out.push_back(fmt::format("atomic {} {}", word, t));
+    }
+  }
+  for (const char* kind : {"load", "add", "sub", "mul", "min", "max", "eq", "ne", "lt", "le", "select", "cast"}) {
+    for (const char* c : {"float", "int"}) out.push_back(fmt::format("expr {} {}", kind, c));
+  }
+  for (const char* kind :
+       {"floordiv", "floormod", "bit_and", "bit_or", "bit_xor", "shl", "shr", "call", "int_imm", "var"}) {
+    out.push_back(fmt::format("expr {} int", kind));
+  }
+  for (const char* kind : {"div", "float_imm", "call"}) out.push_back(fmt::format("expr {} float", kind));
+  for (const char* kind : {"load", "eq", "ne", "and", "or", "not", "bit_and", "bit_or", "bit_xor", "select", "cast"}) {
+    out.push_back(fmt::format("expr {} bool", kind));
+  }
+  // Those that the generator makes.
+  for (const char* fn : {"abs", "exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "sigmoid",
+                         "floor", "ceil", "round"}) {
+    for (const char* t : {"f32", "f16", "bf16", "f64"}) out.push_back(fmt::format("math {} {}", fn, t));
+  }
+  return out;
 }
 
 }  // namespace tilewright::fuzz

@@ -107,7 +107,7 @@ void KernelGenerator::parallel_into(const TileInfo& dst, bool is_written) {
 
 void KernelGenerator::loop_body(const T::Expr& var, int64_t low, int64_t high, bool may_leave, int depth) {
   around_.indices.push_back({.value = var, .low = low, .high = high});
-  const int64_t actions = random_.between(1, 3);
+  const int64_t actions = random_.between(1, 2);
   const int64_t leave_after = may_leave && random_.chance(30) ? random_.between(0, actions - 1) : -1;
   for (int64_t a = 0; a < actions; ++a) {
     action(depth);
@@ -309,7 +309,7 @@ void KernelGenerator::run() {
   open();
   const int64_t tiles = random_.between(2, 3);
   for (int64_t i = 0; i < tiles; ++i) fresh(small_shape(int(random_.between(1, 4))), some_dtype());
-  const int64_t actions = random_.between(2, 6);
+  const int64_t actions = random_.between(1, 5);
   for (int64_t a = 0; a < actions; ++a) action(2);
   for (uint64_t i = 0; plan_.turn && i < kReductionsPerTurn; ++i) reduce(*plan_.turn * kReductionsPerTurn + i);
   if (plan_.turn) scan(plan_.turn);

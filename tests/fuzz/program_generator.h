@@ -44,5 +44,8 @@ constexpr bool has_atomics(uint64_t seed) { return seed % 2 == 0; }
 // How often what was used: "gemm f16 f16 f32", "expr add float", "math exp f32", ... by occurrence in the text.
 using Coverage = std::map<std::string, int64_t>;
 void add_coverage(const ir::Program& program, Coverage& coverage);
+// What a run of the suite must use, each kLeastCoverage times.
+constexpr int64_t kLeastCoverage = 20;
+std::vector<std::string> required_coverage();
 
 }  // namespace tilewright::fuzz
