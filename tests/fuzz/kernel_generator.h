@@ -36,10 +36,15 @@ struct KernelPlan {
   std::vector<TileInfo> dumps;            // [blocks, slots, rows, cols]: parts of on-chip tiles of each block
   Surroundings surroundings;              // tensors and scalars of the program
   std::map<std::string, int64_t>* words;  // how often a word was used that the tree does not show
-  // Chooses the reductions and scans that the kernel has in any case: consecutive numbers go through all of them, with
-  // every dtype.
+  // Chooses the operations that the kernel has in any case: consecutive numbers go through all of them, with every
+  // dtype.
   std::optional<uint64_t> turn = {};
 };
+
+// Those that the generator makes tiles of.
+inline constexpr DType kTurnDTypes[] = {DType::f32, DType::f16, DType::bf16,   DType::f64, DType::i8,
+                                        DType::i16, DType::i32, DType::i64,    DType::u8,  DType::u16,
+                                        DType::u32, DType::u64, DType::boolean};
 
 std::vector<int64_t> wide_extents(const std::vector<int64_t>& extents);  // those other than 1
 
@@ -63,10 +68,14 @@ class KernelGenerator {
   void gemm();
   void reduce(std::optional<uint64_t> turn = {});
   void scan(std::optional<uint64_t> turn = {});
+  void rearrange(uint64_t turn);
   void transpose();
+  void transpose_of(const TileInfo& src, DType to);
   void gather();
+  void gather_from(const TileInfo& src);
   TileInfo indices_into(const TileInfo& source, int64_t count);
   void view();
+  void view_of(const TileInfo& root, bool retyped);
   std::vector<int64_t> other_shape(int64_t count);
   void shared_sums();
   void update_sums(const Sums& sums);

@@ -313,6 +313,7 @@ void KernelGenerator::run() {
   for (int64_t a = 0; a < actions; ++a) action(2);
   for (uint64_t i = 0; plan_.turn && i < kReductionsPerTurn; ++i) reduce(*plan_.turn * kReductionsPerTurn + i);
   if (plan_.turn) scan(plan_.turn);
+  if (plan_.turn) rearrange(*plan_.turn);
   for (const Sums& sums : plan_.sums) update_sums(sums);
   collect_scalars();
   for (const TileInfo& into : plan_.dumps) dump(into);

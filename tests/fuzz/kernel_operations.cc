@@ -44,11 +44,14 @@ void KernelGenerator::transpose() {
     return;
   }
   const std::optional<TileInfo> src = some_tile(false);
-  if (!src || src->rank() < 2) return;
-  const Part part = part_of(*src);
+  if (src && src->rank() >= 2) transpose_of(*src, random_.chance(50) ? src->dtype : to);
+}
+
+void KernelGenerator::transpose_of(const TileInfo& src, DType to) {
+  const Part part = part_of(src);
   std::vector<int64_t> shape = part.extents;
   std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-  const TileInfo dst = allocate(shape, random_.chance(50) ? src->dtype : to);
+  const TileInfo dst = allocate(shape, to);
   T::transpose(part.operand, dst.tile);
   around_.tiles.push_back(dst);
 }
@@ -68,8 +71,10 @@ void KernelGenerator::gather() {
   std::vector<TileInfo> sources = around_.tiles;
   sources.insert(sources.end(), around_.tensors.begin(), around_.tensors.end());
   std::erase_if(sources, [](const TileInfo& t) { return t.rank() == 0 || t.empty(); });
-  if (sources.empty()) return;
-  const TileInfo src = random_.pick(sources);
+  if (!sources.empty()) gather_from(random_.pick(sources));
+}
+
+void KernelGenerator::gather_from(const TileInfo& src) {
   const int64_t count = random_.between(1, 9);
   const TileInfo index = indices_into(src, count);
   std::vector<int64_t> shape = {count};
@@ -138,6 +143,30 @@ void KernelGenerator::view() {
   out.tile = T::view(root->tile, T::Shape(out.extents), out.dtype);
   out.frozen = root->frozen && out.dtype == root->dtype;
   around_.tensors.push_back(out);
+}
+
+// A view of all elements in another shape, by bytes where `retyped`.
+void KernelGenerator::view_of(const TileInfo& root, bool retyped) {
+  TileInfo out = root;
+  out.root = root.storage();
+  if (retyped) out.dtype = root.dtype == DType::u8 ? DType::i8 : DType::u8;
+  out.frozen = root.frozen && !retyped;
+  out.shape = other_shape(num_elems(root.shape) * bytes_of(root.dtype) / bytes_of(out.dtype));
+  out.tile = retyped ? T::view(root.tile, shape_of(out.shape), out.dtype) : T::reshape(root.tile, shape_of(out.shape));
+  around_.tiles.push_back(out);
+}
+
+// Consecutive numbers go through these operations with every dtype.
+void KernelGenerator::rearrange(uint64_t turn) {
+  const DType dtype = kTurnDTypes[turn / 2 % std::size(kTurnDTypes)];
+  const TileInfo tile = fresh(small_shape(int(random_.between(2, 3))), dtype);
+  if (turn % 2 == 0) {
+    transpose_of(tile, dtype);
+    view_of(around_.tiles.back(), false);
+  } else {
+    gather_from(tile);
+    if (!is_boolean(dtype)) view_of(tile, true);
+  }
 }
 
 // ---- atomics ---------------------------------------------------------------------------------------------------

@@ -25,9 +25,6 @@ const std::vector<Reduction>& reductions() {
 bool takes_any(DType) { return true; }
 bool takes_bits(DType t) { return !is_float(t); }
 
-constexpr DType kDTypes[] = {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i8,  DType::i16,    DType::i32,
-                             DType::i64, DType::u8,  DType::u16,  DType::u32, DType::u64, DType::boolean};
-
 // Each operator with each dtype that it takes.
 template <class Op>
 struct Turn {
@@ -38,7 +35,7 @@ struct Turn {
 const std::vector<Turn<Reduction>>& reduction_turns() {
   static const std::vector<Turn<Reduction>> kTurns = [] {
     std::vector<Turn<Reduction>> turns;
-    for (const DType t : kDTypes) {
+    for (const DType t : kTurnDTypes) {
       for (const Reduction& r : reductions()) {
         if (r.family != Family::bits || takes_bits(t)) turns.push_back({r, t});
       }
@@ -129,13 +126,13 @@ void KernelGenerator::reduce(std::optional<uint64_t> turn) {
 }
 
 void KernelGenerator::scan(std::optional<uint64_t> turn) {
-  constexpr uint64_t kCount = sizeof(kDTypes) / sizeof(kDTypes[0]);
+  constexpr uint64_t kCount = sizeof(kTurnDTypes) / sizeof(kTurnDTypes[0]);
   const bool max = turn ? *turn / kCount % 2 == 1 : random_.chance(50);
-  const bool truths = turn && is_boolean(kDTypes[*turn % kCount]);
+  const bool truths = turn && is_boolean(kTurnDTypes[*turn % kCount]);
   const bool in_place = !truths && random_.chance(35);
   const size_t tiles = around_.tiles.size();
   std::optional<TileInfo> src =
-      turn ? fresh(small_shape(int(random_.between(1, 3))), kDTypes[*turn % kCount]) : some_tile(in_place);
+      turn ? fresh(small_shape(int(random_.between(1, 3))), kTurnDTypes[*turn % kCount]) : some_tile(in_place);
   if (!src || src->rank() == 0 || (in_place && is_boolean(src->dtype))) return;
   const Part part = part_of(*src);
   const int dim = int(random_.between(0, src->rank() - 1));

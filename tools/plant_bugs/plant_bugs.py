@@ -106,7 +106,8 @@ def passes(build, suite, environment):
 
 class Measurement:
     def __init__(self, work, jobs, environment, all_suites):
-        self.tree, self.build = work / "tree", work / "build"
+        # Where an ordinary build lies, so that ccache finds its objects.
+        self.tree, self.build = work / "tree", work / "tree" / "build" / "release"
         self.jobs, self.environment, self.all_suites = jobs, environment, all_suites
         copy_tree(self.tree)
         configure(self.tree, self.build)
