@@ -75,6 +75,10 @@ void VarScopes::use(const Expr& var, const Loc& loc) const {
 
 void ExprChecker::check(const Expr& e, const Loc& loc) {
   heights_.clear();
+  if (e && e->size > kMaxExprSize) {
+    throw invalid_kernel(loc, "an expression with more than {} parts", kMaxExprSize)
+        .hint("bind parts that are used more than once with T::let");
+  }
   visit(e, 0, true, loc);
 }
 

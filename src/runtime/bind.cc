@@ -63,6 +63,7 @@ class Binder {
     for (size_t p = 0; p < program_.params.size(); ++p) bind(p);
     solve_extents(program_, facts_, bound_.scalars);
     check_solved();
+    check_sizes();
     for (size_t t = 0; t < program_.tensors.size(); ++t) {
       if (program_.tensors[t].kind == ir::TensorKind::workspace) allocate(t);
     }
@@ -170,6 +171,22 @@ class Binder {
       throw invalid_argument("the extent {} is {}, but at most {} is possible", scalar.var->name, value, ir::kMaxExtent)
           .note(scalar.var->name, scalar.loc)
           .hint("check the shapes and strides of the tensors that use it");
+    }
+  }
+
+  // The same of extents and strides that the program names as numbers or by a formula.
+  void check_sizes() const {
+    for (size_t p = 0; p < program_.params.size(); ++p) {
+      const ir::Param& param = program_.params[p];
+      if (!param.is_tensor) continue;
+      const ir::Tensor& tensor = program_.tensors[size_t(param.index)];
+      const BoundTensor& bound = bound_.tensors[size_t(param.index)];
+      for (size_t d = 0; d < bound.shape.size(); ++d) {
+        if (bound.shape[d] <= ir::kMaxExtent) continue;
+        throw tensor_error(int(p) + 1, tensor, "the extent of dimension {} is {}, but at most {} is possible", d,
+                           bound.shape[d], ir::kMaxExtent)
+            .hint("that is 2^48; check the extents of the view");
+      }
     }
   }
 
