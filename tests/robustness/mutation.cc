@@ -1,6 +1,6 @@
 #include "robustness/mutation.h"
 
-#include "examples/matmul_relu.h"
+#include "../../examples/matmul_relu.h"
 #include "ir/lexer.h"
 #include "ops/op_table.h"
 
@@ -16,7 +16,7 @@ namespace {
 using fuzz::Random;
 
 constexpr size_t kMaxText = 4000;
-constexpr size_t kRowsOfAKind = 12;
+constexpr size_t kRowsOfAKind = 6;
 
 // What no row uses.
 constexpr const char* kFurther = R"(program further(A, n, x) vars 12 {

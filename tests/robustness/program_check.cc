@@ -50,7 +50,7 @@ void report_time(int) {
 }  // namespace
 
 double seconds(double otherwise) {
-  return double(from_environment("TILEWRIGHT_FUZZ_SECONDS").value_or(0)) ?: otherwise;
+  return double(from_environment("TILEWRIGHT_FUZZ_SECONDS").value_or(uint64_t(otherwise)));
 }
 uint64_t first_seed() { return from_environment("TILEWRIGHT_FUZZ_SEED").value_or(1); }
 
@@ -118,7 +118,7 @@ std::optional<Arguments> small_arguments(const ir::Program& program, Random& ran
       continue;
     }
     const ir::Tensor& tensor = program.tensors[size_t(param.index)];
-    TensorView view{.dtype = tensor.dtype};
+    TensorView view{.data = nullptr, .dtype = tensor.dtype, .shape = {}};
     for (const ir::Expr& e : tensor.shape) view.shape.push_back(evaluate(e, scalars));
     for (const ir::Expr& e : ir::strides_of(tensor)) view.strides.push_back(evaluate(e, scalars));
     const std::optional<int64_t> span = span_of(view.shape, view.strides);
