@@ -8,9 +8,7 @@
 #include "support/error.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdint>
-#include <unordered_set>
 
 namespace tilewright::lang {
 
@@ -20,86 +18,6 @@ using ir::Stmt;
 Builder::Builder(std::string name, Loc loc) {
   program_.name = std::move(name);
   program_.loc = std::move(loc);
-}
-
-int Builder::add_handle(Handle handle) {
-  static std::atomic<uint32_t> next = 0;
-  const int number = int(next.fetch_add(1) & uint32_t(INT32_MAX));
-  handles_.insert_or_assign(number, std::move(handle));
-  return number;
-}
-
-const Builder::Handle& Builder::handle(int number, const Loc& loc) const {
-  const auto found = handles_.find(number);
-  if (found != handles_.end()) return found->second;
-  throw invalid_kernel(loc, "a tile of another program is used here")
-      .note("this program", program_.loc)
-      .hint("tiles and tensors belong to the T::prim_func that declares them");
-}
-
-Expr Builder::keep(Expr e) {
-  made_.emplace(&*e, kernel_count_);
-  kept_.push_back(e);
-  return e;
-}
-
-void Builder::check_made(const Expr& e, const Loc& loc) const {
-  std::unordered_set<const ir::ExprNode*> seen;
-  std::vector<const Expr*> left = {&e};
-  while (!left.empty()) {
-    const Expr& next = *left.back();
-    left.pop_back();
-    if (!next || !seen.insert(&*next).second) continue;
-    for (const Expr& a : next.args()) left.push_back(&a);
-    const bool is_load = next.is(ir::ExprKind::load);
-    if (!is_load && !next.is(ir::ExprKind::var)) continue;
-    const auto made = made_.find(&*next);
-    if (made == made_.end()) {
-      throw invalid_kernel(loc, "{} is used here, but it belongs to another program", next->name)
-          .note("this program", program_.loc)
-          .hint("expressions belong to the T::prim_func that they are made in");
-    }
-    if (!is_load || made->second == kernel_count_) continue;
-    throw invalid_kernel(loc, "an element of {} that was read in another kernel is used here", next->name)
-        .note("this kernel", kernel_.loc)
-        .hint("read it here; on-chip tiles live in one kernel, T::alloc_global passes data on");
-  }
-}
-
-Expr Builder::adopt(Expr e) {
-  std::unordered_set<const ir::ExprNode*> seen;
-  std::vector<Expr> left = {e};
-  while (!left.empty()) {
-    const Expr next = left.back();
-    left.pop_back();
-    if (!seen.insert(&*next).second) continue;
-    if (next.is(ir::ExprKind::load)) keep(next);
-    left.insert(left.end(), next.args().begin(), next.args().end());
-  }
-  return e;
-}
-
-void Builder::check_made(const Stmt& stmt) const {
-  const auto check = [&](const Expr& e) { check_made(e, stmt->loc); };
-  if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) {
-    std::for_each(op->scalars.begin(), op->scalars.end(), check);
-    for (const ir::TileRef& ref : op->tiles) {
-      for (const ir::RegionDim& dim : ref.region) check(dim.begin), check(dim.extent);
-    }
-  } else if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
-    std::for_each(store->indices.begin(), store->indices.end(), check);
-    check(store->value);
-  } else if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
-    std::for_each(atomic->indices.begin(), atomic->indices.end(), check);
-    check(atomic->value);
-  } else if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
-    check(let->value);
-  }
-}
-
-void Builder::check_depth(const Loc& loc) const {
-  if (frames_.size() < size_t(ir::kMaxNesting)) return;
-  throw invalid_kernel(loc, "statements nested more than {} deep", ir::kMaxNesting).hint("join loops or branches");
 }
 
 void Builder::require_no_kernel(const char* what, const Loc& loc) const {
@@ -115,8 +33,11 @@ int Builder::add_tensor(ir::Tensor tensor, double safe_value) {
     throw invalid_kernel(tensor.loc, "tensor {} has {} dimensions but {} strides", tensor.name, tensor.shape.size(),
                          tensor.strides.size());
   }
-  for (const Expr& e : tensor.shape) check_made(e, tensor.loc);
-  for (const Expr& e : tensor.strides) check_made(e, tensor.loc);
+  const auto check = [&](const std::vector<Expr>& values, const char* what) {
+    for (const Expr& e : values) check_launch_value(e, fmt::format("{} of tensor {}", what, tensor.name), tensor.loc);
+  };
+  check(tensor.shape, "an extent");
+  check(tensor.strides, "a stride");
   const int row = int(program_.tensors.size());
   if (tensor.kind == ir::TensorKind::parameter) program_.params.push_back({.is_tensor = true, .index = row});
   program_.tensors.push_back(std::move(tensor));
@@ -266,7 +187,7 @@ int Builder::open_kernel(std::vector<Expr> grid, std::vector<int> threads, Loc l
         .note("the outer kernel", kernel_.loc)
         .hint("close the first kernel's C++ block before opening the next");
   }
-  for (const Expr& e : grid) check_made(e, loc);
+  for (const Expr& e : grid) check_launch_value(e, "a grid extent", loc);
   kernel_ = {};
   kernel_.name = kernel_count_ == 0 ? program_.name : fmt::format("{}_{}", program_.name, kernel_count_);
   kernel_.threads = saturated_product(threads);

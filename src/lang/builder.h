@@ -103,6 +103,8 @@ class Builder {
   ir::Expr keep(ir::Expr e);
   void check_made(const ir::Stmt& stmt) const;
   void check_depth(const Loc& loc) const;
+  // Refuses what depends on a block, a loop or a tile.
+  void check_launch_value(const ir::Expr& e, const std::string& what, const Loc& loc) const;
 
   Frame& top(const Loc& loc);
   Frame pop(FrameKind kind);

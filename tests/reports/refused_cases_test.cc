@@ -19,7 +19,7 @@ TEST(RefusedCases, FillPastTheEndOfATile) {
 TEST(RefusedCases, FillAcrossTheEndAtRunTime) {
   const Program p = T::prim_func("filled", [] {
     auto C = T::tensor("C", {2, 8}, T::f32);
-    auto n = T::scalar("n", T::i32);
+    auto n = T::scalar("n", T::i64);
     auto [bx] = T::Kernel({T::Expr(1)});
     auto s = T::alloc_shared({8}, T::f32, "s");
     auto after = T::alloc_shared({8}, T::f32, "after");
