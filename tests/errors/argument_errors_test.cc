@@ -292,6 +292,40 @@ TEST(ExtentErrors, DomainLargerThanNumbers) {
                  "Persistent: the domain has more points than 64 bits can count");
 }
 
+TEST(ExtentErrors, StridesBeyondAddresses) {
+  const Program p = T::prim_func("far", [] {
+    auto s = T::dynamic("s"), m = T::dynamic("m");
+    auto A = T::tensor("A", {m, 2}, T::f32, {.strides = {s, 1}});
+    auto [b] = T::Kernel({T::Expr(1)});
+    A(b, 0) = 1;
+  });
+  float a = 0;
+  const Refusal r = refusal_of([&] {
+    interpret(p, {TensorView{.data = &a, .dtype = DType::f32, .shape = {1 << 20, 2}, .strides = {kMost, 1}}});
+  });
+  EXPECT_EQ(r.kind, ErrorKind::invalid_argument);
+  EXPECT_EQ(r.message, "argument 1 (A): strides [281474976710656, 1] reach further than an address can count");
+  EXPECT_EQ(r.hint, "check the strides of the view; they are in elements");
+}
+
+TEST(ExtentErrors, MoreElementsThanTheInterpreterHolds) {
+  const Refusal r = refusal_of([] {
+    interpret(T::prim_func("vast",
+                           [] {
+                             auto [b] = T::Kernel({T::Expr(1)});
+                             AT(T::alloc_shared({int64_t(1) << 45}, T::f32, "s"));
+                           }),
+              {});
+  });
+  EXPECT_EQ(r.kind, ErrorKind::invalid_kernel);
+  EXPECT_EQ(r.message.find("the interpreter needs 9 bytes for each of 35184372088832 elements of s, but this machine "
+                           "has "),
+            0u)
+      << r.report;
+  EXPECT_EQ(r.line, broken_line);
+  EXPECT_FALSE(r.hint.empty());
+}
+
 TEST(ExtentErrors, Workspace) {
   const Program p = T::prim_func("vast", [] {
     auto W = T::alloc_global({int64_t(1) << 40, int64_t(1) << 40}, T::f32);

@@ -20,7 +20,7 @@ namespace {
 namespace T = tilewright::lang;
 
 constexpr int kMaxReports = 5;
-constexpr uint64_t kSeedsPerCompilation = 1500;
+constexpr int64_t kProgramsPerCompilation = 100;
 constexpr size_t kPool = 40;
 constexpr int kMaxDepth = 5;
 
@@ -372,7 +372,7 @@ TEST(Build, RandomCalls) {
         const Program program = calls.program();
         text = program.print();
         begin_case(what, text);
-        wrong = check_program(program, random, seed % kSeedsPerCompilation == 0, tally);
+        wrong = check_program(program, random, tally.programs % kProgramsPerCompilation == 30, tally);
       } catch (const std::exception& e) {
         ++tally.refused;
         if (dynamic_cast<const Left*>(&e) == nullptr) wrong = check_refusal(e, false);

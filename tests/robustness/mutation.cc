@@ -78,6 +78,7 @@ const std::vector<std::string> kNumbers = {"0",
                                            "inf",
                                            "nan",
                                            "-inf"};
+const std::vector<std::string> kSmallNumbers = {"0", "1", "2", "3", "4", "5", "7", "8", "16", "0.5", "3.0"};
 const std::vector<std::string> kDTypes = {"bool",   "i8",     "i16", "i32",  "i64",  "u8",  "u16", "u32",   "u64",
                                           "f8e4m3", "f8e5m2", "f16", "bf16", "tf32", "f32", "f64", "f4e2m1"};
 const std::vector<std::string> kPieces = {"packed = true",
@@ -182,9 +183,9 @@ void mutate_pieces(std::vector<std::string>& pieces, const std::vector<std::stri
     case 4:
       if (random.chance(20)) pieces.resize(at);
       break;
-    case 5:
+    case 5: replace(pieces, is_number, kNumbers, random); break;
     case 6:
-    case 7: replace(pieces, is_number, kNumbers, random); break;
+    case 7: replace(pieces, is_number, kSmallNumbers, random); break;
     case 8: {
       std::vector<std::string> words;
       std::copy_if(pieces.begin(), pieces.end(), std::back_inserter(words), is_word);
@@ -235,7 +236,7 @@ std::string mutate(const std::string& text, const std::vector<std::string>& othe
     return out;
   }
   std::vector<std::string> pieces = pieces_of(text);
-  for (int64_t i = random.pick({1, 1, 1, 2, 3, 5}); i > 0; --i) mutate_pieces(pieces, others, random);
+  for (int64_t i = random.pick({1, 1, 1, 1, 2, 4}); i > 0; --i) mutate_pieces(pieces, others, random);
   return joined(pieces);
 }
 

@@ -22,6 +22,10 @@
 #include <fstream>
 #include <optional>
 
+// Under the address sanitizer an allocation that is too large fails as it does elsewhere.
+extern "C" const char* __asan_default_options();  // NOLINT(bugprone-reserved-identifier)
+extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
+
 namespace tilewright::robustness {
 
 namespace {
@@ -131,9 +135,15 @@ std::optional<Arguments> small_arguments(const ir::Program& program, Random& ran
   return out;
 }
 
-// Elements of on-chip tiles and workspaces are a matter of the program; those that are too many are not tried here.
+// Elements of on-chip tiles and workspaces are a matter of the program; those that are many are not tried here, since
+// several processes would fill the machine's memory.
 bool is_small(const ir::Program& program) {
   int64_t elems = 0;
+  for (const ir::Tensor& tensor : program.tensors) {
+    for (const ir::Expr& e : tensor.shape) {
+      if (tensor.kind == ir::TensorKind::workspace && e.as_int().value_or(0) > kMaxBytes / 64) return false;
+    }
+  }
   for (const ir::Kernel& kernel : program.kernels) {
     for (const ir::Tile& tile : kernel.tiles) {
       if (!tile.on_chip() || tile.view_of >= 0) continue;
