@@ -339,6 +339,30 @@ TEST(ExtentErrors, Workspace) {
             "which no memory can hold");
 }
 
+// Without elements, whatever the other extents are.
+TEST(ExtentErrors, NoElementsOfVastExtentsAreNoError) {
+  const Program p = T::prim_func("empty", [] {
+    auto A = T::tensor("A", {kMost, kMost, 0}, T::f32);
+    auto C = T::tensor("C", {1}, T::f32);
+    auto [b] = T::Kernel({T::Expr(1)});
+    auto s = T::alloc_shared({kMost, kMost, 0}, T::f32);
+    T::copy(A, s);
+    T::copy(s, A);
+    C(0) = 1;
+  });
+  for (const bool compiled : {false, true}) {
+    float c = 0;
+    const std::vector<Argument> arguments = {
+        TensorView{.data = nullptr, .dtype = DType::f32, .shape = {kMost, kMost, 0}},
+        TensorView{.data = &c, .dtype = DType::f32, .shape = {1}}};
+    if (compiled)
+      compile(p, {.target = "cpu", .optimize = 0}).run(arguments);
+    else
+      interpret(p, arguments);
+    EXPECT_EQ(c, 1);
+  }
+}
+
 // A grid without blocks is no error: nothing runs, and a remark says so.
 TEST(ExtentErrors, EmptyGridIsARemark) {
   const Program p = T::prim_func("nothing", [] {
