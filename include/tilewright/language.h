@@ -263,9 +263,9 @@ class Tile {
   }
   Access operator()() const { return Access(id_, {}); }  // the element of a rank-0 tile
   int id() const { return id_; }
-  DType dtype() const;
-  int rank() const;
-  Expr shape(int dim) const;
+  DType dtype(SourcePos pos = SourcePos::here()) const;
+  int rank(SourcePos pos = SourcePos::here()) const;
+  Expr shape(int dim, SourcePos pos = SourcePos::here()) const;
 
  private:
   int id_;

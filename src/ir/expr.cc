@@ -28,8 +28,15 @@ Expr make(ExprNode node) {
   uint64_t h = mix(uint64_t(node.kind) + 1, uint64_t(node.dtype));
   h = mix(h, uint64_t(node.i));
   h = mix(h, std::bit_cast<uint64_t>(node.f));
-  for (const Expr& a : node.args) h = mix(h, a->hash);
+  int64_t height = 0, size = 1;
+  for (const Expr& a : node.args) {
+    h = mix(h, a->hash);
+    height = std::max<int64_t>(height, a->height);
+    size += a->size;
+  }
   node.hash = h;
+  node.height = int32_t(std::min<int64_t>(height + 1, std::numeric_limits<int32_t>::max()));
+  node.size = int32_t(std::min<int64_t>(size, std::numeric_limits<int32_t>::max()));
   return Expr(std::make_shared<const ExprNode>(std::move(node)));
 }
 

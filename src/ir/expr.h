@@ -107,6 +107,8 @@ struct ExprNode {
   std::vector<Expr> args;
   Loc loc;
   uint64_t hash = 0;
+  int32_t height = 1;  // of the tree, and its nodes, a shared one counted each time; both saturate
+  int32_t size = 1;
 };
 
 // Structural equality; positions and names are ignored.

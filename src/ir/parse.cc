@@ -30,7 +30,7 @@ Program Parser::program() {
   expect("(");
   const std::vector<ParamText> params = param_texts();
   expect("vars");
-  program_.next_var = VarId(integer(0, std::numeric_limits<VarId>::max()));
+  program_.next_var = VarId(integer(0, kMaxTextVars));
   expect("{");
   while (true) {
     if (at("scalar") || at("extent")) {

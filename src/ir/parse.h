@@ -31,6 +31,10 @@ namespace tilewright::ir {
 
 // Expressions and blocks may be nested this deeply, in texts and in verified programs.
 inline constexpr int kMaxNesting = 1000;
+// Nodes of one expression, written out: what is printed, and generated, for it.
+inline constexpr int kMaxExprSize = 1 << 20;
+// Variables of a text: tables have a row for each id.
+inline constexpr int kMaxTextVars = 1 << 20;
 
 // The program, with positions in the text as locs. `ops` are the operations that statements may name. Structure is
 // checked as far as building the tree needs; `verify` does the rest. Throws Error{invalid_kernel} with

@@ -25,7 +25,9 @@ std::vector<int64_t> Tile::extents() const {
 
 int64_t Tile::num_elems() const {
   int64_t n = 1;
-  for (int64_t e : extents()) n *= e;
+  const std::vector<int64_t> all = extents();
+  if (std::find(all.begin(), all.end(), 0) != all.end()) return 0;
+  for (int64_t e : all) n *= e;
   return n;
 }
 

@@ -2,6 +2,7 @@
 
 #include "ir/lexer.h"
 #include "ir/print.h"
+#include "ir/simplify.h"
 #include "ir/verify_parts.h"
 #include "ir/view.h"
 #include "support/error.h"
@@ -44,6 +45,14 @@ class UniqueNames {
  private:
   std::map<std::string, Loc> first_;
 };
+
+// Passes take for granted that index arithmetic on extents and strides does not wrap.
+void check_most(const Expr& e, std::string_view what, const Loc& loc) {
+  const int64_t value = e.as_int().value_or(0);
+  if (value >= -kMaxExtent && value <= kMaxExtent) return;
+  throw invalid_kernel(loc, "{} {}, but at most {} is possible", what, value, kMaxExtent)
+      .hint("that is 2^48; fold or split the tensor");
+}
 
 class ProgramChecker {
  public:
@@ -96,9 +105,11 @@ void ProgramChecker::check_tensor(const Tensor& tensor) {
       throw invalid_kernel(tensor.loc, "tensor {} has extent {}", tensor.name, *e.as_int())
           .hint("extents are 0 or more");
     }
+    check_most(e, fmt::format("tensor {} has extent", tensor.name), tensor.loc);
   }
   for (const Expr& e : tensor.strides) {
     exprs_.check_launch_value(e, fmt::format("a stride of tensor {}", tensor.name), tensor.loc);
+    check_most(e, fmt::format("tensor {} has stride", tensor.name), tensor.loc);
   }
   if (tensor.strides.empty() || tensor.strides.size() == tensor.shape.size()) return;
   throw invalid_kernel(tensor.loc, "tensor {} has {} dimensions but {} strides", tensor.name, tensor.shape.size(),
@@ -167,6 +178,7 @@ void ProgramChecker::check_grid(const Kernel& kernel) {
     if (e.as_int().value_or(0) < 0) {
       throw invalid_kernel(kernel.loc, "the grid has extent {}", *e.as_int()).hint("extents are 0 or more");
     }
+    check_most(e, "the grid has extent", kernel.loc);
   }
   for (const Expr& v : kernel.block_vars) {
     scopes_.define(v, VarRole::block, kernel.loc);
@@ -254,6 +266,7 @@ void ProgramChecker::check_tile_shape(const Tile& tile) {
     if (extent && *extent < 0) {
       throw invalid_kernel(tile.loc, "tile {} has extent {}", tile.name, *extent).hint("extents are 0 or more");
     }
+    check_most(e, fmt::format("tile {} has extent", tile.name), tile.loc);
     if (tile.on_chip() && !extent) {
       throw invalid_kernel(tile.loc, "tile {} has an extent that is not a constant", tile.name)
           .hint("on-chip tiles have constant extents; only tensors may have dynamic ones");

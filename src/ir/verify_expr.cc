@@ -75,6 +75,10 @@ void VarScopes::use(const Expr& var, const Loc& loc) const {
 
 void ExprChecker::check(const Expr& e, const Loc& loc) {
   heights_.clear();
+  if (e && e->size > kMaxExprSize) {
+    throw invalid_kernel(loc, "an expression with more than {} parts", kMaxExprSize)
+        .hint("bind parts that are used more than once with T::let");
+  }
   visit(e, 0, true, loc);
 }
 
@@ -93,6 +97,10 @@ void ExprChecker::check_launch_value(const Expr& e, std::string_view what, const
     const ExprNode* node = left.back();
     left.pop_back();
     if (heights_.erase(node) == 0) continue;  // seen already
+    if (is_float(node->dtype)) {
+      throw invalid_kernel(loc, "{} is computed with {}", what, to_string(node->dtype))
+          .hint("use integer arithmetic, or pass the rounded value as an integer scalar");
+    }
     const bool is_scalar =
         node->kind != ExprKind::var || scopes_.role(var(VarId(node->i), node->name)) == VarRole::scalar;
     if (node->kind == ExprKind::load || !is_scalar) {

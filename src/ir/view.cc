@@ -34,8 +34,13 @@ std::string shape_text(DType dtype, std::span<const Expr> shape) {
   return out + "]";
 }
 
+bool is_constant(std::span<const Expr> shape) {
+  return std::all_of(shape.begin(), shape.end(), [](const Expr& e) { return e.as_int().has_value(); });
+}
+
 std::string bits_text(DType dtype, std::span<const Expr> shape) {
   const std::optional<int64_t> bits = num_bits(dtype, shape);
+  if (!bits && is_constant(shape)) return "more than 2^63";
   return bits ? fmt::format("{}", *bits) : print(simplify(bits_expr(dtype, shape), Facts()));
 }
 
@@ -43,7 +48,8 @@ std::string bits_text(DType dtype, std::span<const Expr> shape) {
 
 SameBits same_bits(DType a_dtype, std::span<const Expr> a, DType b_dtype, std::span<const Expr> b) {
   const std::optional<int64_t> m = num_bits(a_dtype, a), n = num_bits(b_dtype, b);
-  if (m && n) return *m == *n ? SameBits::yes : SameBits::no;
+  // Numbers that do not fit agree with nothing: wrapped, they might seem to.
+  if (is_constant(a) && is_constant(b)) return m && n && *m == *n ? SameBits::yes : SameBits::no;
   const Expr difference = simplify(bits_expr(a_dtype, a) - bits_expr(b_dtype, b), Facts());
   if (!difference.as_int()) return SameBits::at_launch;
   return *difference.as_int() == 0 ? SameBits::yes : SameBits::no;

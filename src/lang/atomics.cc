@@ -16,7 +16,7 @@ std::string word_of(AtomicKind kind) { return fmt::format("atomic_{}", to_string
 
 // More than a single element.
 bool has_extents(const Operand& operand, SourcePos pos) {
-  if (operand.subscripts.empty()) return !builder(pos).shape_of(operand.tile).empty();
+  if (operand.subscripts.empty()) return !builder(pos).shape_of(operand.tile, to_loc(pos)).empty();
   return std::any_of(operand.subscripts.begin(), operand.subscripts.end(),
                      [](const Subscript& s) { return s.kind != Subscript::Kind::index; });
 }
@@ -27,7 +27,7 @@ void update_all(AtomicKind kind, const Operand& dst, const Expr& value, ir::Memo
   const ops::Operand to = to_operand(dst);
   Builder& b = builder(pos);
   const ir::TileRef ref = ops::resolve(to, b.kernel(loc), word_of(kind));
-  const ir::Expr v = b.let(to_dtype(value, b.dtype_of(dst.tile), loc), loc);
+  const ir::Expr v = b.let(to_dtype(value, b.dtype_of(dst.tile, loc), loc), loc);
   std::vector<ir::Expr> vars;
   for (size_t d = 0; d < ops::wide_dims(ref).size(); ++d) vars.push_back(b.fresh_var("i", ir::kIndex, loc));
   for (ir::Stmt& stmt : ops::atomic_loop(kind, ref, v, order, vars, b.kernel(loc), loc)) b.append(std::move(stmt));
@@ -54,7 +54,7 @@ Previous update(AtomicKind kind, const Operand& dst, const Value& value, const A
   }
   const Expr number =
       value.operand() ? Expr(Access(value.operand()->tile, value.operand()->subscripts)) : *value.number();
-  const ir::Expr v = to_dtype(number, b.dtype_of(dst.tile), loc);
+  const ir::Expr v = to_dtype(number, b.dtype_of(dst.tile, loc), loc);
   const ir::Expr prev = b.atomic(kind, dst.tile, to_indices(dst.subscripts), v, order, options.return_prev, loc);
   return prev ? Previous(from_ir(prev)) : Previous();
 }
@@ -65,7 +65,7 @@ void add_neighbours(const char* word, int count, const Access& dst, const Access
   const Loc loc = to_loc(pos);
   Builder& b = builder(pos);
   const ir::MemoryOrder order = ops::memory_order(options.memory_order, word, loc);
-  const DType dtype = b.dtype_of(dst.tile());
+  const DType dtype = b.dtype_of(dst.tile(), loc);
   const bool fits = dtype == DType::f32 || (count == 2 && (dtype == DType::f16 || dtype == DType::bf16));
   if (!fits) {
     throw invalid_kernel(loc, "{}: elements of {} are not updated {} at a time", word, to_string(dtype), count)
@@ -132,7 +132,7 @@ void atomic_store(const Access& dst, const Expr& value, const std::string& memor
   const Loc loc = to_loc(pos);
   Builder& b = builder(pos);
   const ir::MemoryOrder order = ops::memory_order(memory_order, "atomic_store", loc);
-  const ir::Expr v = to_dtype(value, b.dtype_of(dst.tile()), loc);
+  const ir::Expr v = to_dtype(value, b.dtype_of(dst.tile(), loc), loc);
   b.atomic(AtomicKind::store, dst.tile(), to_indices(dst.subscripts()), v, order, false, loc);
 }
 

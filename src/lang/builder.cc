@@ -1,6 +1,7 @@
 #include "lang/builder.h"
 
 #include "ir/loop_options.h"
+#include "ir/parse.h"
 #include "ir/verify.h"
 #include "ir/verify_parts.h"
 #include "ir/view.h"
@@ -32,11 +33,15 @@ int Builder::add_tensor(ir::Tensor tensor, double safe_value) {
     throw invalid_kernel(tensor.loc, "tensor {} has {} dimensions but {} strides", tensor.name, tensor.shape.size(),
                          tensor.strides.size());
   }
+  const auto check = [&](const std::vector<Expr>& values, const char* what) {
+    for (const Expr& e : values) check_launch_value(e, fmt::format("{} of tensor {}", what, tensor.name), tensor.loc);
+  };
+  check(tensor.shape, "an extent");
+  check(tensor.strides, "a stride");
   const int row = int(program_.tensors.size());
   if (tensor.kind == ir::TensorKind::parameter) program_.params.push_back({.is_tensor = true, .index = row});
   program_.tensors.push_back(std::move(tensor));
-  handles_.push_back({.tensor = row, .safe_value = safe_value});
-  return int(handles_.size()) - 1;
+  return add_handle({.tensor = row, .safe_value = safe_value});
 }
 
 int Builder::add_workspace(std::vector<Expr> shape, DType dtype, Loc loc) {
@@ -52,7 +57,7 @@ int Builder::add_workspace(std::vector<Expr> shape, DType dtype, Loc loc) {
 
 Expr Builder::add_scalar(std::string name, DType dtype, ir::ScalarKind kind, Loc loc) {
   require_no_kernel("a scalar is declared", loc);
-  const Expr var = program_.fresh_var(std::move(name), dtype, loc);
+  const Expr var = fresh_var(std::move(name), dtype, loc);
   if (kind == ir::ScalarKind::parameter) {
     program_.params.push_back({.is_tensor = false, .index = int(program_.scalars.size())});
   }
@@ -84,8 +89,7 @@ int Builder::add_tile(ir::Space space, std::string name, std::vector<Expr> shape
                            .layout = std::nullopt,
                            .origin = {},
                            .loc = std::move(loc)});
-  handles_.push_back({.kernel = kernel_count_, .tile = id});
-  return int(handles_.size()) - 1;
+  return add_handle({.kernel = kernel_count_, .tile = id});
 }
 
 namespace {
@@ -110,8 +114,8 @@ ir::Tile as_tile(const ir::Tensor& tensor) {
 }  // namespace
 
 int Builder::handle_of_tensor(int tensor) const {
-  for (size_t h = 0; h < handles_.size(); ++h) {
-    if (handles_[h].tensor == tensor) return int(h);
+  for (const auto& [number, handle] : handles_) {
+    if (handle.tensor == tensor) return number;
   }
   throw internal_error({}, "tensor {} has no handle", tensor);
 }
@@ -137,12 +141,12 @@ int Builder::add_tensor_view(std::string_view word, Handle of, std::vector<Expr>
                               .kind = ir::TensorKind::view,
                               .view_of = root,
                               .loc = std::move(loc)});
-  handles_.push_back({.tensor = row, .safe_value = safe_value});
-  return int(handles_.size()) - 1;
+  return add_handle({.tensor = row, .safe_value = safe_value});
 }
 
 int Builder::add_view(std::string_view word, int handle, std::vector<Expr> shape, DType dtype, Loc loc) {
-  const Handle of = handles_[size_t(handle)];
+  const Handle of = this->handle(handle, loc);
+  for (const Expr& e : shape) check_made(e, loc);
   if (of.tensor >= 0) return add_tensor_view(word, of, std::move(shape), dtype, std::move(loc));
   const ir::TileId root = kernel_.storage_of(tile_id(handle, loc));
   const ir::Tile& tile = kernel_.tile(root);
@@ -163,8 +167,7 @@ int Builder::add_view(std::string_view word, int handle, std::vector<Expr> shape
                            .view_of = root,
                            .origin = {},
                            .loc = std::move(loc)});
-  handles_.push_back({.kernel = kernel_count_, .tile = id});
-  return int(handles_.size()) - 1;
+  return add_handle({.kernel = kernel_count_, .tile = id});
 }
 
 namespace {
@@ -184,13 +187,14 @@ int Builder::open_kernel(std::vector<Expr> grid, std::vector<int> threads, Loc l
         .note("the outer kernel", kernel_.loc)
         .hint("close the first kernel's C++ block before opening the next");
   }
+  for (const Expr& e : grid) check_launch_value(e, "a grid extent", loc);
   kernel_ = {};
   kernel_.name = kernel_count_ == 0 ? program_.name : fmt::format("{}_{}", program_.name, kernel_count_);
   kernel_.threads = saturated_product(threads);
   if (threads.size() != 1) kernel_.thread_extents = std::move(threads);
   kernel_.loc = loc;
   constexpr const char* kNames[] = {"bx", "by", "bz"};
-  for (size_t d = 0; d < grid.size(); ++d) kernel_.block_vars.push_back(program_.fresh_var(kNames[d], ir::kIndex, loc));
+  for (size_t d = 0; d < grid.size(); ++d) kernel_.block_vars.push_back(fresh_var(kNames[d], ir::kIndex, loc));
   kernel_.grid = std::move(grid);
   kernel_open_ = true;
   frames_.push_back({.kind = FrameKind::kernel, .loc = std::move(loc)});
@@ -244,6 +248,8 @@ Builder::Frame Builder::pop(FrameKind kind) {
 
 int Builder::open_loop(ir::LoopKind kind, std::vector<ir::LoopDim> dims, ir::Attrs attrs, Loc loc) {
   top(loc);
+  check_depth(loc);
+  for (const ir::LoopDim& dim : dims) check_made(dim.begin, loc), check_made(dim.extent, loc);
   Frame frame{.kind = FrameKind::loop, .loc = std::move(loc)};
   for (const ir::LoopDim& dim : dims) frame.vars.push_back(dim.var);
   frame.loop = {.kind = kind, .dims = std::move(dims), .attrs = std::move(attrs), .body = {}};
@@ -254,7 +260,13 @@ int Builder::open_loop(ir::LoopKind kind, std::vector<ir::LoopDim> dims, ir::Att
 void Builder::join_loops(int depth, std::vector<Expr> vars) { frames_[size_t(depth)].vars = std::move(vars); }
 
 void Builder::close_loop(int depth) {
-  if (int(frames_.size()) <= depth) throw internal_error({}, "loops are closed out of order");
+  const bool in_order = depth >= 0 && int(frames_.size()) > depth &&
+                        std::all_of(frames_.begin() + depth, frames_.end(),
+                                    [](const Frame& frame) { return frame.kind == FrameKind::loop; });
+  if (!in_order) {
+    throw invalid_kernel({}, "a loop ends after the kernel, or inside a loop or branch, that it does not stand in")
+        .hint("write loops as for (auto i : T::serial(n)) { ... }, and let kernels end with their C++ block");
+  }
   while (int(frames_.size()) > depth) {
     Frame frame = pop(FrameKind::loop);
     frame.loop.body = std::move(frame.stmts);
@@ -264,7 +276,7 @@ void Builder::close_loop(int depth) {
 }
 
 void Builder::abandon_loop(int depth, bool unwinding) {
-  if (int(frames_.size()) <= depth) return;
+  if (depth < 0 || int(frames_.size()) <= depth) return;
   if (!deferred_) {
     deferred_ = invalid_kernel(frames_[size_t(depth)].loc, "the body of this loop was left by a C++ {}",
                                unwinding ? "exception" : "break or return")
@@ -283,14 +295,23 @@ void Builder::abandon_body() {
   frames_.pop_back();
 }
 
-const Expr& Builder::loop_var(int depth, int dim) const { return frames_[size_t(depth)].vars[size_t(dim)]; }
+const Expr& Builder::loop_var(int depth, int dim) const {
+  if (depth >= 0 && size_t(depth) < frames_.size() && size_t(dim) < frames_[size_t(depth)].vars.size()) {
+    return frames_[size_t(depth)].vars[size_t(dim)];
+  }
+  throw invalid_kernel({}, "the variable of a loop that is not open is asked for")
+      .hint("write loops as for (auto i : T::serial(n)) { ... }");
+}
 
 void Builder::open_if(Expr condition, Loc loc) {
   top(loc);
+  check_depth(loc);
+  check_made(condition, loc);
   frames_.push_back({.kind = FrameKind::if_then, .condition = std::move(condition), .loc = std::move(loc)});
 }
 
 void Builder::close_if() {
+  top({});
   Frame frame = std::move(frames_.back());
   frames_.pop_back();
   const bool in_else = frame.kind == FrameKind::if_else;
@@ -313,6 +334,8 @@ void Builder::open_else(Loc loc) {
 
 void Builder::open_while(Expr condition, Loc loc) {
   top(loc);
+  check_depth(loc);
+  check_made(condition, loc);
   frames_.push_back({.kind = FrameKind::while_loop, .condition = std::move(condition), .loc = std::move(loc)});
 }
 
@@ -321,10 +344,14 @@ void Builder::close_while() {
   append(ir::make_stmt(ir::WhileStmt{.condition = frame.condition, .body = std::move(frame.stmts)}, frame.loc));
 }
 
-void Builder::append(Stmt stmt) { top(stmt->loc).stmts.push_back(std::move(stmt)); }
+void Builder::append(Stmt stmt) {
+  Frame& frame = top(stmt->loc);
+  check_made(stmt);
+  frame.stmts.push_back(std::move(stmt));
+}
 
 Expr Builder::let(Expr value, Loc loc, std::string name) {
-  const Expr var = program_.fresh_var(std::move(name), value.dtype(), loc);
+  const Expr var = fresh_var(std::move(name), value.dtype(), loc);
   append(ir::make_stmt(ir::LetStmt{.var = var, .value = std::move(value)}, std::move(loc)));
   return var;
 }
@@ -356,7 +383,7 @@ Expr Builder::atomic(ir::AtomicKind kind, int handle, std::vector<Expr> indices,
   check_atomic(kind, handle, order, loc);
   const ir::TileId id = tile_id(handle, loc);
   check_subscripts(kernel_.tile(id), indices.size(), loc);
-  const Expr prev = with_prev ? program_.fresh_var("prev", kernel_.tile(id).dtype, loc) : Expr();
+  const Expr prev = with_prev ? fresh_var("prev", kernel_.tile(id).dtype, loc) : Expr();
   append(ir::make_stmt(ir::AtomicStmt{.kind = kind,
                                       .tile = id,
                                       .indices = std::move(indices),
@@ -371,20 +398,25 @@ Expr Builder::load(int handle, std::vector<Expr> indices, Loc loc) {
   const ir::TileId id = tile_id(handle, loc);
   const ir::Tile& tile = kernel_.tile(id);
   check_subscripts(tile, indices.size(), loc);
-  return ir::load(id, tile.name, tile.dtype, std::move(indices), std::move(loc));
+  return keep(ir::load(id, tile.name, tile.dtype, std::move(indices), std::move(loc)));
 }
 
-ir::TileId Builder::tile_id(int handle, const Loc& loc) {
-  Handle& h = handles_[size_t(handle)];
+const ir::Tile& Builder::open_tile(const Handle& handle, const Loc& loc) const {
   const ir::Kernel& open = kernel(loc);
-  if (h.kernel == kernel_count_) return h.tile;
-  if (h.tensor < 0) {
-    throw invalid_kernel(loc, "a tile of another kernel is used here")
-        .note("this kernel", open.loc)
-        .hint("on-chip tiles live in one kernel; pass data on through T::alloc_global");
-  }
-  const ir::Tensor& tensor = program_.tensors[size_t(h.tensor)];
+  if (handle.kernel == kernel_count_) return open.tile(handle.tile);
+  throw invalid_kernel(loc, "a tile of another kernel is used here")
+      .note("this kernel", open.loc)
+      .hint("on-chip tiles live in one kernel; pass data on through T::alloc_global");
+}
+
+ir::TileId Builder::tile_id(int number, const Loc& loc) {
+  const Handle& known = handle(number, loc);
+  kernel(loc);
+  if (known.kernel == kernel_count_) return known.tile;
+  if (known.tensor < 0) open_tile(known, loc);
+  const ir::Tensor& tensor = program_.tensors[size_t(known.tensor)];
   const ir::TileId root = tensor.view_of >= 0 ? tile_id(handle_of_tensor(tensor.view_of), loc) : -1;
+  Handle& h = handles_.at(number);
   h.kernel = kernel_count_;
   h.tile = ir::TileId(kernel_.tiles.size());
   kernel_.tiles.push_back({.name = tensor.name,
@@ -405,18 +437,18 @@ const ir::Kernel& Builder::kernel(const Loc& loc) const {
   return kernel_;
 }
 
-DType Builder::dtype_of(int handle) const {
-  const Handle& h = handles_[size_t(handle)];
-  return h.tensor >= 0 ? program_.tensors[size_t(h.tensor)].dtype : kernel_.tile(h.tile).dtype;
+DType Builder::dtype_of(int number, const Loc& loc) const {
+  const Handle& h = handle(number, loc);
+  return h.tensor >= 0 ? program_.tensors[size_t(h.tensor)].dtype : open_tile(h, loc).dtype;
 }
 
-const std::vector<Expr>& Builder::shape_of(int handle) const {
-  const Handle& h = handles_[size_t(handle)];
-  return h.tensor >= 0 ? program_.tensors[size_t(h.tensor)].shape : kernel_.tile(h.tile).shape;
+const std::vector<Expr>& Builder::shape_of(int number, const Loc& loc) const {
+  const Handle& h = handle(number, loc);
+  return h.tensor >= 0 ? program_.tensors[size_t(h.tensor)].shape : open_tile(h, loc).shape;
 }
 
 Expr Builder::fresh_var(std::string name, DType dtype, Loc loc) {
-  return program_.fresh_var(std::move(name), dtype, std::move(loc));
+  return keep(program_.fresh_var(std::move(name), dtype, std::move(loc)));
 }
 
 ir::Program Builder::finish() {

@@ -1,7 +1,8 @@
 // Records one program: the object behind the C++ and Python languages.
 //
 // Declarations come first, then kernels; inside a kernel, statements go to the innermost open frame (kernel, loop,
-// branch). Handles are the languages' names for tiles: tensors of the program or tiles of the open kernel.
+// branch). Handles are the languages' names for tiles: tensors of the program or tiles of the open kernel. They are
+// numbered through all programs of the process, so that one of another program is recognised.
 #pragma once
 
 #include "ir/kernel.h"
@@ -10,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace tilewright::lang {
@@ -61,10 +63,16 @@ class Builder {
   // The row of the open kernel's tile table; throws when no kernel is open or the tile belongs to another one.
   ir::TileId tile_id(int handle, const Loc& loc);
   const ir::Kernel& kernel(const Loc& loc) const;
-  DType dtype_of(int handle) const;
-  const std::vector<ir::Expr>& shape_of(int handle) const;
+  DType dtype_of(int handle, const Loc& loc) const;
+  const std::vector<ir::Expr>& shape_of(int handle, const Loc& loc) const;
   // A fresh variable with a readable name.
   ir::Expr fresh_var(std::string name, DType dtype, Loc loc);
+
+  // Refuses an expression with a variable of another program, or an element read in another kernel: by their numbers
+  // alone they would be some variable and some tile of this one.
+  void check_made(const ir::Expr& e, const Loc& loc) const;
+  // `e`, made of checked expressions by rules of the IR, which may have made loads anew.
+  ir::Expr adopt(ir::Expr e);
 
   // The verified program.
   ir::Program finish();
@@ -88,6 +96,16 @@ class Builder {
     std::string name = {};
   };
 
+  int add_handle(Handle handle);
+  const Handle& handle(int number, const Loc& loc) const;
+  // The row of the open kernel; throws for a tile of another one.
+  const ir::Tile& open_tile(const Handle& handle, const Loc& loc) const;
+  ir::Expr keep(ir::Expr e);
+  void check_made(const ir::Stmt& stmt) const;
+  void check_depth(const Loc& loc) const;
+  // Refuses what depends on a block, a loop or a tile.
+  void check_launch_value(const ir::Expr& e, const std::string& what, const Loc& loc) const;
+
   Frame& top(const Loc& loc);
   Frame pop(FrameKind kind);
   void require_no_kernel(const char* what, const Loc& loc) const;
@@ -100,7 +118,11 @@ class Builder {
   bool kernel_open_ = false;
   int kernel_count_ = 0;
   std::vector<Frame> frames_;
-  std::vector<Handle> handles_;
+  std::unordered_map<int, Handle> handles_;
+  // The nodes of this program's variables and loads, each with the number of the kernel that was open. They are kept,
+  // so that no other node can have their address.
+  std::unordered_map<const ir::ExprNode*, int> made_;
+  std::vector<ir::Expr> kept_;
   std::optional<Error> deferred_;
 };
 

@@ -1,4 +1,5 @@
 #include "ir/expr.h"
+#include "ir/parse.h"
 
 #include "ir/simplify.h"
 #include "lang/convert.h"
@@ -12,7 +13,10 @@ namespace tilewright::lang {
 
 namespace {
 
-ir::Expr raw(const Expr& e) { return ir::Expr(e.node()); }
+ir::Expr raw(const Expr& e) {
+  if (e.node()) return ir::Expr(e.node());
+  throw invalid_kernel({}, "an expression without a value is used").hint("it was moved from; copy it instead");
+}
 
 const Loc& loc_of(const ir::Expr& a, const ir::Expr& b) { return a.loc().known() ? a.loc() : b.loc(); }
 
@@ -115,7 +119,18 @@ Expr Expr::integer(int64_t value, bool is_bool) {
 Expr Expr::floating(double value) { return float_literal(value); }
 DType Expr::dtype() const { return to_strong(*this).dtype(); }
 
-Expr from_ir(const ir::Expr& e) { return Expr(e.node(), false); }
+// Bounded where it grows, so that a C++ loop cannot make what no stack holds and no text can spell.
+Expr from_ir(const ir::Expr& e) {
+  if (e->height > ir::kMaxNesting) {
+    throw invalid_kernel(e.loc(), "an expression nested more than {} deep", ir::kMaxNesting)
+        .hint("bind parts of it with T::let");
+  }
+  if (e->size > ir::kMaxExprSize) {
+    throw invalid_kernel(e.loc(), "an expression with more than {} parts", ir::kMaxExprSize)
+        .hint("bind parts that are used more than once with T::let");
+  }
+  return Expr(e.node(), false);
+}
 
 ir::Expr to_strong(const Expr& e) {
   const ir::Expr x = raw(e);

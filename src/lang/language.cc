@@ -26,6 +26,8 @@ thread_local std::unique_ptr<Builder> open_builder;
 
 }  // namespace
 
+Builder* current_builder() { return open_builder.get(); }
+
 Loc to_loc(SourcePos pos) { return Loc::at(pos.file, pos.line); }
 
 Builder& builder(SourcePos pos) {
@@ -46,13 +48,17 @@ ops::Operand to_operand(const Operand& operand) {
   const Loc loc = to_loc(operand.pos);
   Builder& b = builder(operand.pos);
   ops::Operand out{.tile = b.tile_id(operand.tile, loc), .subscripts = {}, .loc = loc};
-  const std::vector<ir::Expr>& shape = b.shape_of(operand.tile);
+  const std::vector<ir::Expr>& shape = b.shape_of(operand.tile, loc);
   for (size_t d = 0; d < operand.subscripts.size(); ++d) {
     const Subscript& s = operand.subscripts[d];
     const ir::Expr begin = to_index(s.begin, "an index", loc);
     ops::Subscript subscript{.begin = begin, .extent = {}};
-    if (s.kind == Subscript::Kind::range)
-      subscript.extent = difference(to_index(s.end, "the end of a slice", loc), begin);
+    if (s.kind == Subscript::Kind::range) {
+      const ir::Expr end = to_index(s.end, "the end of a slice", loc);
+      b.check_made(end, loc);
+      b.check_made(begin, loc);
+      subscript.extent = b.adopt(difference(end, begin));
+    }
     if (s.kind == Subscript::Kind::whole) subscript.extent = d < shape.size() ? shape[d] : ir::int_imm(1);
     // Read once: the operation may write what the index reads.
     if (ir::reads_tile(begin)) subscript.begin = b.let(begin, loc);
@@ -86,14 +92,15 @@ int make_tile(ir::Space space, const Shape& shape, DType dtype, const std::strin
 
 }  // namespace
 
-DType Tile::dtype() const { return builder().dtype_of(id_); }
-int Tile::rank() const { return int(builder().shape_of(id_).size()); }
+DType Tile::dtype(SourcePos pos) const { return builder(pos).dtype_of(id_, to_loc(pos)); }
+int Tile::rank(SourcePos pos) const { return int(builder(pos).shape_of(id_, to_loc(pos)).size()); }
 
-Expr Tile::shape(int dim) const {
-  const std::vector<ir::Expr>& shape = builder().shape_of(id_);
+Expr Tile::shape(int dim, SourcePos pos) const {
+  const std::vector<ir::Expr>& shape = builder(pos).shape_of(id_, to_loc(pos));
   const int rank = int(shape.size());
   if (dim < -rank || dim >= rank) {
-    throw invalid_kernel({}, "shape({}) of a tile with {} dimensions", dim, rank);
+    throw invalid_kernel(to_loc(pos), "shape({}) of a tile with {} dimensions", dim, rank)
+        .hint("dimensions count from 0, or from -1 backwards");
   }
   const ir::Expr extent = shape[size_t(dim < 0 ? dim + rank : dim)];
   return extent.as_int() ? Expr(*extent.as_int()) : from_ir(extent);
@@ -104,7 +111,7 @@ Access::operator Expr() const { return from_ir(builder().load(tile_, to_indices(
 void Access::operator=(const Expr& value) const {
   const Loc loc = loc_of(subscripts_);
   Builder& b = builder();
-  b.store(tile_, to_indices(subscripts_), to_dtype(value, b.dtype_of(tile_), loc), loc);
+  b.store(tile_, to_indices(subscripts_), to_dtype(value, b.dtype_of(tile_, loc), loc), loc);
 }
 
 Tile tensor(const std::string& name, const Shape& shape, DType dtype, const TensorOptions& options, SourcePos pos) {
@@ -182,20 +189,20 @@ namespace {
 Tile make_view(const char* word, const Tile& tile, const std::vector<Expr>* shape, DType dtype, SourcePos pos) {
   const Loc loc = to_loc(pos);
   Builder& b = builder(pos);
-  std::vector<ir::Expr> extents = shape ? to_extents(*shape, loc) : b.shape_of(tile.id());
+  std::vector<ir::Expr> extents = shape ? to_extents(*shape, loc) : b.shape_of(tile.id(), loc);
   return Tile(b.add_view(word, tile.id(), std::move(extents), dtype, loc));
 }
 
 }  // namespace
 
 Tile reshape(const Tile& tile, const Shape& shape, SourcePos pos) {
-  return make_view("reshape", tile, &shape.extents(), builder(pos).dtype_of(tile.id()), pos);
+  return make_view("reshape", tile, &shape.extents(), tile.dtype(pos), pos);
 }
 Tile view(const Tile& tile, const Shape& shape, DType dtype, SourcePos pos) {
   return make_view("view", tile, &shape.extents(), dtype, pos);
 }
 Tile view(const Tile& tile, const Shape& shape, SourcePos pos) {
-  return make_view("view", tile, &shape.extents(), builder(pos).dtype_of(tile.id()), pos);
+  return make_view("view", tile, &shape.extents(), tile.dtype(pos), pos);
 }
 Tile view(const Tile& tile, DType dtype, SourcePos pos) { return make_view("view", tile, nullptr, dtype, pos); }
 
@@ -240,7 +247,7 @@ void close_kernel(int depth) noexcept {
   if (open_builder) open_builder->close_kernel(depth);
 }
 
-Expr block_var(int dim) { return from_ir(builder().block_var(dim)); }
+Expr block_var(int dim) { return get_block_binding(dim, {.file = "", .line = 0}); }
 
 void close_loop(int depth) { builder().close_loop(depth); }
 
@@ -291,7 +298,7 @@ void copy(const Operand& src, const Operand& dst, SourcePos pos) {
 void fill(const Operand& dst, const Expr& value, SourcePos pos) {
   const ops::Operand to = to_operand(dst);
   Builder& b = builder(pos);
-  const ir::Expr v = to_dtype(value, b.dtype_of(dst.tile), to_loc(pos));
+  const ir::Expr v = to_dtype(value, b.dtype_of(dst.tile, to_loc(pos)), to_loc(pos));
   b.append(ops::make_fill(to, v, b.kernel(to_loc(pos)), to_loc(pos)));
 }
 
@@ -357,7 +364,8 @@ Expr truth_of(const Operand& operand, bool all, SourcePos pos) {
     const ir::LoopDim dim{.var = vars.back(), .begin = ir::int_imm(0), .extent = ref.region[size_t(d)].extent};
     loops.push_back(b.open_loop(ir::LoopKind::serial, {dim}, {}, loc));
   }
-  const ir::Expr element = ops::read(b.kernel(loc), ref, ops::coordinates(ref, dims, vars), DType::boolean, loc);
+  const ir::Expr element =
+      b.adopt(ops::read(b.kernel(loc), ref, ops::coordinates(ref, dims, vars), DType::boolean, loc));
   const ir::ExprKind kind = all ? ir::ExprKind::bit_and : ir::ExprKind::bit_or;
   b.store(result, {}, ir::binary(kind, b.load(result, {}, loc), element, loc), loc);
   for (size_t k = loops.size(); k-- > 0;) b.close_loop(loops[k]);

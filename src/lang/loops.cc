@@ -11,12 +11,26 @@ namespace {
 
 using Options = std::vector<detail::LoopOption>;
 
+// end - begin, or begin - end for a loop that counts down.
+ir::Expr span_of(const ir::Expr& begin, const ir::Expr& end, bool up, const Loc& loc) {
+  Builder* b = current_builder();
+  if (b) b->check_made(begin, loc), b->check_made(end, loc);
+  ir::Expr span = up ? difference(end, begin) : difference(begin, end);
+  return b ? b->adopt(std::move(span)) : span;
+}
+
 detail::LoopRange<1> range(detail::LoopKindTag kind, const Expr& start, const Expr& stop, int64_t step, Options options,
                            SourcePos pos) {
   const Loc loc = to_loc(pos);
   ir::check_step(step, loc);
   const ir::Expr begin = to_index(start, "the start of a loop", loc), end = to_index(stop, "the end of a loop", loc);
-  const ir::Expr span = step > 0 ? difference(end, begin) : difference(begin, end);
+  const std::optional<int64_t> from = begin.as_int(), to = end.as_int();
+  int64_t steps = 0;
+  if (from && to && __builtin_sub_overflow(step > 0 ? *to : *from, step > 0 ? *from : *to, &steps)) {
+    throw invalid_kernel(loc, "a loop from {} to {} has more iterations than 64 bits can count", *from, *to)
+        .hint("nest two loops");
+  }
+  const ir::Expr span = span_of(begin, end, step > 0, loc);
   const int64_t width = step > 0 ? step : -step;
   const ir::Expr count = ir::ceildiv(span, ir::int_imm(width));
   const bool may_be_negative = !(begin.is_int(0) && step > 0);
@@ -83,6 +97,15 @@ void check_persistent(const std::vector<ir::Expr>& domain, const ir::Expr& wave_
   if (group_size < 1) {
     throw invalid_kernel(loc, "Persistent: group_size is {}, but must be at least 1", group_size)
         .hint("1 goes through the last dimension slowest; 8 is the default");
+  }
+  int64_t points = 1;
+  bool countable = true, empty = false;
+  for (const ir::Expr& e : domain) {
+    empty |= e.is_int(0);
+    countable &= !__builtin_mul_overflow(points, e.as_int().value_or(1), &points);
+  }
+  if (!countable && !empty) {
+    throw invalid_kernel(loc, "Persistent: the domain has more points than 64 bits can count").hint("nest two loops");
   }
   const std::optional<int64_t> wave = wave_size.as_int(), number = index.as_int();
   if (wave && *wave < 1) {

@@ -15,6 +15,7 @@ Loc loc_of(const std::vector<Subscript>& subscripts);
 
 // The builder of the program that is being built; throws where there is none.
 Builder& builder(SourcePos pos = {.file = "", .line = 0});
+Builder* current_builder();  // null where there is none
 
 std::vector<ir::Expr> to_extents(const std::vector<Expr>& extents, const Loc& loc);
 // Indices that read tiles are bound before the operation.

@@ -14,7 +14,7 @@ void print(const Value& value, const std::string& message, SourcePos pos) {
   const Operand& operand = *value.operand();
   const bool element = std::all_of(operand.subscripts.begin(), operand.subscripts.end(),
                                    [](const Subscript& s) { return s.kind == Subscript::Kind::index; });
-  if (element && (!operand.subscripts.empty() || b.shape_of(operand.tile).empty())) {
+  if (element && (!operand.subscripts.empty() || b.shape_of(operand.tile, loc).empty())) {
     const ir::Expr e = b.load(operand.tile, to_indices(operand.subscripts), loc);
     return b.append(ops::make_print(e, message, b.kernel(loc), loc));
   }

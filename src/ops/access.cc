@@ -31,7 +31,8 @@ Expr inside(const Tile& tile, const TileRef& ref, const std::vector<Expr>& at) {
   for (size_t d = 0; d < at.size(); ++d) {
     const std::optional<int64_t> begin = ref.region[d].begin.as_int();
     const std::optional<int64_t> extent = ref.region[d].extent.as_int();
-    const bool certain = begin && extent && *begin >= 0 && *begin + *extent <= *tile.shape[d].as_int();
+    const int64_t size = *tile.shape[d].as_int();
+    const bool certain = begin && extent && *begin >= 0 && *begin <= size && *extent <= size - *begin;
     if (certain) continue;
     require(ir::le(ir::int_imm(0), at[d]));
     require(ir::lt(at[d], tile.shape[d]));

@@ -63,6 +63,7 @@ class Binder {
     for (size_t p = 0; p < program_.params.size(); ++p) bind(p);
     solve_extents(program_, facts_, bound_.scalars);
     check_solved();
+    check_sizes();
     for (size_t t = 0; t < program_.tensors.size(); ++t) {
       if (program_.tensors[t].kind == ir::TensorKind::workspace) allocate(t);
     }
@@ -171,6 +172,37 @@ class Binder {
           .note(scalar.var->name, scalar.loc)
           .hint("check the shapes and strides of the tensors that use it");
     }
+  }
+
+  // The same of extents and strides that the program names as numbers or by a formula.
+  void check_sizes() const {
+    for (size_t p = 0; p < program_.params.size(); ++p) {
+      const ir::Param& param = program_.params[p];
+      if (!param.is_tensor) continue;
+      const ir::Tensor& tensor = program_.tensors[size_t(param.index)];
+      const BoundTensor& bound = bound_.tensors[size_t(param.index)];
+      for (size_t d = 0; d < bound.shape.size(); ++d) {
+        if (bound.shape[d] <= ir::kMaxExtent) continue;
+        throw tensor_error(int(p) + 1, tensor, "the extent of dimension {} is {}, but at most {} is possible", d,
+                           bound.shape[d], ir::kMaxExtent)
+            .hint("that is 2^48; check the extents of the view");
+      }
+      check_reach(int(p) + 1, tensor, bound);
+    }
+  }
+
+  void check_reach(int position, const ir::Tensor& tensor, const BoundTensor& bound) const {
+    int64_t reach = 0;
+    bool counts = true;
+    for (size_t d = 0; d < bound.shape.size() && bound.num_elems() > 0; ++d) {
+      int64_t step = 0;
+      counts = counts && bound.strides[d] != INT64_MIN &&
+               !__builtin_mul_overflow(bound.shape[d] - 1, std::abs(bound.strides[d]), &step) &&
+               !__builtin_add_overflow(reach, step, &reach);
+    }
+    if (counts && reach < INT64_MAX / bytes_of(tensor.dtype)) return;
+    throw tensor_error(position, tensor, "strides {} reach further than an address can count", join(bound.strides))
+        .hint("check the strides of the view; they are in elements");
   }
 
   void check_memory(int position, const ir::Tensor& tensor, const BoundTensor& bound) const {
@@ -341,6 +373,7 @@ class Binder {
 
 int64_t BoundTensor::num_elems() const {
   int64_t n = 1;
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   for (int64_t e : shape) n *= e;
   return n;
 }

@@ -259,6 +259,17 @@ TEST(ViewErrors, ViewToOtherBits) {
                  "view: A has 131072 bits but u8[64, 64] has 32768");
 }
 
+// 3 * 128 * 107 * 28059810762433 is 128 + 2^60, which is 128 again where 64 bits hold the bits of 16-bit elements.
+TEST(ViewErrors, BitsThatOnlyWrappedAgree) {
+  expect_refused(refusal_of([] {
+                   in_kernel([](auto, auto, auto) {
+                     auto s = T::alloc_shared({8, 16}, T::f16, "s");
+                     AT(T::reshape(s, {3 * 128 * 107, 28059810762433}));
+                   });
+                 }),
+                 "reshape: s has 2048 bits but f16[41088, 28059810762433] has more than 2^63");
+}
+
 TEST(ViewErrors, DynamicExtentsThatNeverFit) {
   expect_refused(refusal_of([] {
                    T::prim_func("wrong", [&] {

@@ -66,7 +66,7 @@ class KernelRun {
       for (size_t other = 0; other < kernel_.tiles.size(); ++other) {
         if (kernel_.share_storage(ir::TileId(other), ir::TileId(id))) dtypes.push_back(kernel_.tiles[other].dtype);
       }
-      on_chip_[id].resize(tile.dtype, dtypes, size_t(tile.num_elems()), M::kTracked);
+      on_chip_[id].resize(tile.dtype, dtypes, size_t(tile.num_elems()), M::kTracked, tile.name, tile.loc);
     }
     m_.tiles.emplace_back(on_chip_[root], tile.extents(), tile.dtype);
   }

@@ -1,11 +1,14 @@
 #include "runtime/interp/memory.h"
 
+#include "support/error.h"
 #include "target/dtype.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+
+#include <unistd.h>
 
 namespace tilewright::interp {
 
@@ -16,7 +19,8 @@ constexpr size_t kMaxElementBytes = 16;
 
 }  // namespace
 
-void Storage::resize(DType dtype, std::span<const DType> dtypes, size_t count, bool tracked) {
+void Storage::resize(DType dtype, std::span<const DType> dtypes, size_t count, bool tracked, const std::string& name,
+                     const Loc& loc) {
   const bool one_dtype = std::all_of(dtypes.begin(), dtypes.end(), [&](DType t) { return t == dtype; });
   holds_floats = is_float(dtype);
   unit_bytes = 0;
@@ -25,10 +29,18 @@ void Storage::resize(DType dtype, std::span<const DType> dtypes, size_t count, b
     unit_bytes = bytes_of(dtype);
     for (DType t : dtypes) unit_bytes = std::min(unit_bytes, bytes_of(t));
     units *= size_t(bytes_of(dtype) / unit_bytes);
-    writers.assign(units, uint8_t(dtype));
+  }
+  const size_t unit_cost =
+      sizeof(Cell) + sizeof(uint8_t) + (one_dtype ? 0 : sizeof(uint8_t)) + (tracked ? sizeof(Bound) : 0);
+  const auto memory = size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
+  if (units > memory / unit_cost) {
+    throw invalid_kernel(loc, "the interpreter needs {} bytes for each of {} elements of {}, but this machine has {}",
+                         unit_cost, units, name, memory)
+        .hint("pass smaller extents to the interpreter; compiled kernels need the elements alone");
   }
   cells.assign(units, Cell{});
   states.assign(units, 0);
+  if (!one_dtype) writers.assign(units, uint8_t(dtype));
   if (tracked) bounds.assign(units, Bound{});
 }
 

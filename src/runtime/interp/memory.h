@@ -35,7 +35,9 @@ struct Storage {
 
   bool raw() const { return unit_bytes > 0; }
   // `dtypes` are those of the tile and its views; `count` the elements of the tile.
-  void resize(DType dtype, std::span<const DType> dtypes, size_t count, bool tracked);
+  // Throws where this machine cannot hold them.
+  void resize(DType dtype, std::span<const DType> dtypes, size_t count, bool tracked, const std::string& name,
+              const Loc& loc);
   void forget();  // all elements uninitialised
   void lose_bound(size_t unit) { bounds[unit].err = bounds[unit].base = std::numeric_limits<double>::infinity(); }
 };

@@ -143,7 +143,7 @@ void Tensors::load(size_t row, bool tracked) {
   for (size_t other = 0; other < owner_.size(); ++other) {
     if (owner_[other] == row) dtypes.push_back(program_.tensors[other].dtype);
   }
-  storage.resize(declared.dtype, dtypes, size_t(tensor.num_elems()), tracked);
+  storage.resize(declared.dtype, dtypes, size_t(tensor.num_elems()), tracked, declared.name, declared.loc);
   if (declared.kind == ir::TensorKind::workspace) return;
   const Array elements = array(int(row));
   for_each_element(tensor, [&](size_t at, int64_t offset) {

@@ -1,0 +1,226 @@
+// Indices that wrap around, repeat or are large; stores that are read again; casts of every width.
+#include "reports/cases.h"
+
+#include <fmt/format.h>
+
+#include <sys/mman.h>
+
+namespace tilewright::tests {
+namespace {
+
+// 1024 elements, of which those read repeat every kK, which does not divide the row.
+TEST(LoopCases, IndexModuloWhatDoesNotDivideTheRow) {
+  static constexpr int64_t kRows = 4, kColumns = 256, kK = 48;
+  const Program p = T::prim_func("repeated", [] {
+    auto B = T::tensor("B", {kK}, T::f32);
+    auto C = T::tensor("C", {kRows, kColumns}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 128});
+    auto b = T::alloc_shared({kK}, T::f32);
+    T::copy(B, b);
+    for (auto [i, j] : T::Parallel(kRows, kColumns)) C(i, j) = b((i * kColumns + j) % kK) + b(j % kK) * 100;
+  });
+  const Args args = {counted(T::f32, {kK}), HostArray(T::f32, {kRows, kColumns})};
+  Expected want = exactly(array(args, 1));
+  for (int64_t e = 0; e < kRows * kColumns; ++e) want.set(e, Real(e % kK + e % kColumns % kK * 100));
+  expect_result(p, args, 1, want);
+}
+
+// Rows 6e8 elements apart: every index fits 31 bits, products of the stride do not.
+TEST(LoopCases, StrideOfSixHundredMillion) {
+  static constexpr int64_t kStride = 600'000'000, kRows = 4, kColumns = 16;
+  const size_t bytes = size_t((kRows - 1) * kStride + kColumns);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space for " << bytes << " bytes";
+  auto* data = static_cast<int8_t*>(memory);
+  for (int64_t i = 0; i < kRows; ++i) {
+    for (int64_t j = 0; j < kColumns; ++j) data[i * kStride + j] = int8_t(i * kColumns + j);
+  }
+  const Program p = T::prim_func("spread", [] {
+    auto A = T::tensor("A", {kRows, kColumns}, T::i8, {.strides = {kStride, 1}});
+    auto C = T::tensor("C", {kRows, kColumns}, T::i8);
+    auto [bx] = T::Kernel({T::Expr(1)});
+    for (auto [i, j] : T::Parallel(kRows, kColumns)) C(i, j) = A(kRows - 1 - i, j) + 1;
+  });
+  const TensorView a{.data = data, .dtype = DType::i8, .shape = {kRows, kColumns}, .strides = {kStride, 1}};
+  for (const bool compiled : {false, true}) {
+    std::vector<int8_t> c(kRows * kColumns);
+    const TensorView out{.data = c.data(), .dtype = DType::i8, .shape = {kRows, kColumns}};
+    if (compiled)
+      compile(p, {.target = "cpu"})(a, out);
+    else
+      interpret(p, {a, out});
+    for (int64_t i = 0; i < kRows; ++i) {
+      for (int64_t j = 0; j < kColumns; ++j) {
+        ASSERT_EQ(c[size_t(i * kColumns + j)], int8_t((kRows - 1 - i) * kColumns + j + 1)) << i << " " << j;
+      }
+    }
+  }
+  munmap(memory, bytes);
+}
+
+// A row that stands for every row, by a stride of 0, multiplied on chip with one column that stands for all.
+TEST(LoopCases, DotProductOfBroadcastOperands) {
+  static constexpr int64_t kM = 12, kK = 20;
+  const Program p = T::prim_func("broadcast", [] {
+    auto A = T::tensor("A", {kM, kK}, T::f32, {.strides = {0, 1}});
+    auto B = T::tensor("B", {kM, kK}, T::f32, {.strides = {1, 0}});
+    auto C = T::tensor("C", {kM}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 32});
+    auto a = T::alloc_shared({kM, kK}, T::f32);
+    auto b = T::alloc_shared({kM, kK}, T::f32);
+    T::copy(A, a);
+    T::copy(B, b);
+    for (auto i : T::Parallel(kM)) {
+      auto sum = T::alloc_var(T::f32, 0);
+      for (auto k : T::serial(kK)) sum += a(i, k) * b(i, k);
+      C(i) = sum;
+    }
+  });
+  std::vector<float> a(kK), b(kM);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = float(i) - 7;
+  for (size_t i = 0; i < b.size(); ++i) b[i] = float(i * 3) - 4;
+  const TensorView rows{.data = a.data(), .dtype = DType::f32, .shape = {kM, kK}, .strides = {0, 1}};
+  const TensorView columns{.data = b.data(), .dtype = DType::f32, .shape = {kM, kK}, .strides = {1, 0}};
+  for (const bool compiled : {false, true}) {
+    std::vector<float> c(kM);
+    const TensorView out{.data = c.data(), .dtype = DType::f32, .shape = {kM}};
+    if (compiled)
+      compile(p, {.target = "cpu"})(rows, columns, out);
+    else
+      interpret(p, {rows, columns, out});
+    double sum = 0;
+    for (const float x : a) sum += double(x);
+    for (size_t i = 0; i < c.size(); ++i) EXPECT_EQ(double(c[i]), sum * double(b[i])) << i;  // integers: exact
+  }
+}
+
+TEST(LoopCases, PartsOfAFragmentInASerialLoop) {
+  const Program p = T::prim_func("parts", [] {
+    auto A = T::tensor("A", {8}, T::f32);
+    auto C = T::tensor("C", {8}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 128});
+    auto f = T::alloc_fragment({8}, T::f32);
+    T::copy(A, f);
+    for (auto k : T::serial(2)) {
+      for (auto i : T::Parallel(4)) f(k * 4 + i) = f(k * 4 + i) * 10 + k;
+    }
+    T::copy(f, C);
+  });
+  const Args args = {counted(T::f32, {8}), HostArray(T::f32, {8})};
+  Expected want = exactly(array(args, 1));
+  for (int64_t i = 0; i < 8; ++i) want.set(i, Real(i * 10 + i / 4));
+  expect_result(p, args, 1, want);
+}
+
+// One loop over all pairs, unrolled, whose loads may be staged: what is stored is what is read back.
+TEST(LoopCases, StoreAndReloadInAFlattenedLoop) {
+  static constexpr int64_t kM = 6, kN = 5, kTile = 8;
+  const Program p = T::prim_func("reloaded", [] {
+    auto A = T::tensor("A", {kM, kN * kTile}, T::f32);
+    auto W = T::tensor("W", {kTile}, T::f32);
+    auto D = T::tensor("D", {kM, kN * kTile}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(1)});
+    auto s = T::alloc_shared({kTile}, T::f32);
+    auto back = T::alloc_shared({kTile}, T::f32);
+    for (auto step : T::Pipelined(kM * kN, {.num_stages = 2})) {
+      T::copy(A(step / kN, step % kN * kTile), s);
+      for (auto u : T::unroll(kTile)) W(u) = s(u) * 2 + step;
+      T::copy(W, back);
+      for (auto i : T::Parallel(kTile)) D(step / kN, step % kN * kTile + i) = back(i) - (s(i) * 2 + step);
+    }
+  });
+  const Args args = {counted(T::f32, {kM, kN * kTile}), HostArray(T::f32, {kTile}),
+                     HostArray(T::f32, {kM, kN * kTile}).fill_random(2, 1, 2)};
+  expect_result(p, args, 2, exactly(array(args, 2)));
+}
+
+TEST(LoopCases, ParallelLoopOfHalfAMillionElements) {
+  static constexpr int64_t kM = 64, kN = 8192;
+  const Program p = T::prim_func("large", [] {
+    auto A = T::tensor("A", {kM, kN}, T::f32);
+    auto B = T::tensor("B", {kM, kN}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 256});
+    auto a = T::alloc_fragment({kM, kN}, T::f32);
+    T::copy(A, a);
+    for (auto [i, j] : T::Parallel(kM, kN)) a(i, j) = a(i, j) * 2 + i;
+    T::copy(a, B);
+  });
+  const Args args = {counted(T::f32, {kM, kN}), HostArray(T::f32, {kM, kN})};
+  Expected want = exactly(array(args, 1));
+  for (int64_t e = 0; e < kM * kN; ++e) want.set(e, Real(e * 2 + e / kN));  // below 2^24: exact
+  expect_result(p, args, 1, want);
+}
+
+// Four dynamic extents, each of them odd, one of them 0.
+TEST(LoopCases, FourDynamicExtents) {
+  const Program p = T::prim_func("four", [] {
+    auto a = T::dynamic("a"), b = T::dynamic("b"), c = T::dynamic("c"), d = T::dynamic("d");
+    auto X = T::tensor("X", {a, b, c, d}, T::i32);
+    auto Y = T::tensor("Y", {d, c, b, a}, T::i32);
+    auto [bx, by] = T::Kernel({T::ceildiv(a, 2), T::ceildiv(b, 3)});
+    for (auto [i, j, k, l] : T::Parallel(2, 3, c, d)) Y(l, k, by * 3 + j, bx * 2 + i) = X(bx * 2 + i, by * 3 + j, k, l);
+  });
+  const std::vector<std::vector<int64_t>> shapes = {{5, 7, 3, 11}, {1, 1, 1, 1}, {3, 0, 2, 5}};
+  for (const std::vector<int64_t>& s : shapes) {
+    const Args args = {counted(T::i32, s), HostArray(T::i32, {s[3], s[2], s[1], s[0]})};
+    Expected want = exactly(array(args, 1));
+    for (int64_t e = 0; e < array(args, 0).size(); ++e) {
+      const int64_t l = e % s[3], k = e / s[3] % s[2], j = e / s[3] / s[2] % s[1], i = e / s[3] / s[2] / s[1];
+      want.set(((l * s[2] + k) * s[1] + j) * s[0] + i, Real(e));
+    }
+    expect_result(p, args, 1, want);
+  }
+}
+
+// Every pair once element by element and once over a tile that vectors do not divide; and a choice between two.
+TEST(CastCases, OneElementAndManyAgree) {
+  static constexpr int64_t kN = 13;
+  const std::vector<DType> dtypes = {T::f8e4m3, T::f8e5m2, T::bf16, T::f32, T::i8};
+  const Program p = T::prim_func("casts", [&] {
+    std::vector<T::Tile> in, one, many;
+    for (const DType from : dtypes) in.push_back(T::tensor(fmt::format("A_{}", to_string(from)), {kN}, from));
+    for (const DType to : dtypes) {
+      const T::Shape shape({int64_t(dtypes.size()), kN});
+      one.push_back(T::tensor(fmt::format("one_{}", to_string(to)), shape, to));
+      many.push_back(T::tensor(fmt::format("many_{}", to_string(to)), shape, to));
+    }
+    auto [bx] = T::Kernel({T::Expr(1)});
+    for (size_t to = 0; to < dtypes.size(); ++to) {
+      for (size_t from = 0; from < dtypes.size(); ++from) {
+        for (auto i : T::serial(kN)) one[to](int64_t(from), i) = T::cast(in[from](i), dtypes[to]);
+        for (auto i : T::Parallel(kN)) {
+          many[to](int64_t(from), i) =
+              T::select(i % 2 == 0, T::cast(in[from](i), dtypes[to]), one[to](int64_t(from), i));
+        }
+      }
+    }
+  });
+  Args args;
+  for (const DType from : dtypes) {
+    HostArray a(from, {kN});
+    for (int64_t i = 0; i < kN; ++i) a.set(i, cast_real(Real(i * i) * 3.25L - 70, DType::f64, from));
+    args.emplace_back(std::move(a));
+  }
+  for (const DType to : dtypes) {
+    args.emplace_back(HostArray(to, {int64_t(dtypes.size()), kN}));
+    args.emplace_back(HostArray(to, {int64_t(dtypes.size()), kN}));
+  }
+  for (const char* runner : {"interpreter", "cpu"}) {
+    const Args after = run_on(runner, p, args);
+    for (size_t to = 0; to < dtypes.size(); ++to) {
+      Expected want = exactly(array(args, dtypes.size() + 2 * to));
+      for (size_t from = 0; from < dtypes.size(); ++from) {
+        for (int64_t i = 0; i < kN; ++i) {
+          want.set(int64_t(from) * kN + i, cast_real(array(args, from).get(i), dtypes[from], dtypes[to]));
+        }
+      }
+      for (const size_t kind : {0, 1}) {
+        EXPECT_EQ(difference(array(after, dtypes.size() + 2 * to + kind), want), "")
+            << runner << " to " << to_string(dtypes[to]) << (kind ? " many" : " one");
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tilewright::tests

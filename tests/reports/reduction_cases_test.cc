@@ -1,0 +1,229 @@
+// Reductions and scans whose widths and threads do not divide each other, in every width of element; atomics.
+#include "reports/cases.h"
+
+#include <fmt/format.h>
+
+namespace tilewright::tests {
+namespace {
+
+TEST(ReductionCases, SumOverFortyEightThreads) {
+  const Program p = T::prim_func("summed", [] {
+    auto A = T::tensor("A", {48}, T::f32);
+    auto S = T::tensor("S", {1}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 48});
+    auto a = T::alloc_fragment({48}, T::f32);
+    auto s = T::alloc_fragment({1}, T::f32);
+    T::copy(A, a);
+    T::reduce_sum(a, s);
+    T::copy(s, S);
+  });
+  Args args = {HostArray(T::f32, {48}), HostArray(T::f32, {1})};
+  for (int64_t i = 0; i < 48; ++i) std::get<HostArray>(args[0]).set(i, Real(i + 1));
+  Expected want = exactly(array(args, 1));
+  want.set(0, 48 * 49 / 2);
+  expect_result(p, args, 1, want);
+}
+
+// y = A x, a row block at a time, with a partial sum for each block of columns.
+TEST(ReductionCases, MatrixTimesVectorWithColumnsThatDoNotDivideThreads) {
+  static constexpr int64_t kM = 20, kN = 250;
+  for (const int64_t block_n : {48, 96, 100}) {
+    const Program p = T::prim_func("product", [&] {
+      auto A = T::tensor("A", {kM, kN}, T::f32);
+      auto X = T::tensor("X", {kN}, T::f32);
+      auto Y = T::tensor("Y", {kM}, T::f32);
+      auto [by] = T::Kernel({T::ceildiv(kM, 8)}, {.threads = 128});
+      auto a = T::alloc_shared({8, block_n}, T::f32);
+      auto x = T::alloc_shared({block_n}, T::f32);
+      auto products = T::alloc_fragment({8, block_n}, T::f32);
+      auto y = T::alloc_fragment({8}, T::f32);
+      T::clear(y);
+      for (auto k : T::serial(T::ceildiv(kN, block_n))) {
+        T::copy(A(by * 8, k * block_n), a);
+        T::copy(X(k * block_n), x);
+        for (auto [i, j] : T::Parallel(8, block_n)) products(i, j) = a(i, j) * x(j);
+        T::reduce_sum(products, y, {.dim = 1, .clear = false});
+      }
+      T::copy(y, Y(by * 8));
+    });
+    const Args args = {HostArray(T::f32, {kM, kN}).fill_random(1, -1, 1), HostArray(T::f32, {kN}).fill_random(2, -1, 1),
+                       HostArray(T::f32, {kM})};
+    Expected want = exactly(array(args, 2));
+    for (int64_t i = 0; i < kM; ++i) {
+      Real sum = 0, magnitudes = 0;
+      for (int64_t j = 0; j < kN; ++j) {
+        const Real term = array(args, 0).at({i, j}) * array(args, 1).at({j});
+        sum += term;
+        magnitudes += std::fabs(term);
+      }
+      // One rounding for the product and at most kN + the number of blocks for the sum.
+      want.set(i, sum, (kN + 8) * unit_of(T::f32) * magnitudes);
+    }
+    expect_result(p, args, 2, want);
+  }
+}
+
+// Eight elements, as eight lanes of one warp hold them.
+TEST(ReductionCases, EightLanesOfNarrowElements) {
+  const Program p = T::prim_func("narrow", [] {
+    const std::vector<DType> dtypes = {T::i8, T::i16, T::bf16, T::u8, T::f16};
+    std::vector<T::Tile> in, out;
+    for (size_t i = 0; i < dtypes.size(); ++i) {
+      in.push_back(T::tensor(fmt::format("A{}", i), {8}, dtypes[i]));
+      out.push_back(T::tensor(fmt::format("S{}", i), {1}, dtypes[i]));
+    }
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 32});
+    for (size_t i = 0; i < dtypes.size(); ++i) {
+      auto a = T::alloc_fragment({8}, dtypes[i]);
+      auto s = T::alloc_fragment({1}, dtypes[i]);
+      T::copy(in[i], a);
+      T::reduce_sum(a, s);
+      T::copy(s, out[i]);
+    }
+  });
+  const std::initializer_list<Real> wide = {60, 50, 40, 30, 20, 10, -5, -3};  // 202
+  const std::initializer_list<Real> small = {1, 2, 3, 5, 7, 8, 9, 6};         // 41
+  Args args;
+  const std::vector<std::pair<DType, bool>> rows = {
+      {T::i8, true}, {T::i16, true}, {T::bf16, false}, {T::u8, false}, {T::f16, false}};
+  for (const auto& [dtype, is_wide] : rows) {
+    args.emplace_back(HostArray(dtype, {8}).fill_with(is_wide ? wide : small));
+    args.emplace_back(HostArray(dtype, {1}));
+  }
+  const std::vector<Real> sums = {202 - 256, 202, 41, 41, 41};
+  for (size_t i = 0; i < sums.size(); ++i) {
+    Expected want = exactly(array(args, 2 * i + 1));
+    want.set(0, sums[i]);
+    expect_result(p, args, 2 * i + 1, want);
+  }
+}
+
+TEST(ScanCases, NinetySixThreads) {
+  const Program p = T::prim_func("scanned", [] {
+    auto A = T::tensor("A", {3, 100}, T::i32);
+    auto B = T::tensor("B", {3, 100}, T::i32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 96});
+    auto a = T::alloc_shared({3, 100}, T::i32);
+    auto b = T::alloc_shared({3, 100}, T::i32);
+    T::copy(A, a);
+    T::cumsum(a, b, {.dim = 1});
+    T::copy(b, B);
+  });
+  const Args args = {HostArray(T::i32, {3, 100}).fill_random(5, -99, 99), HostArray(T::i32, {3, 100})};
+  Expected want = exactly(array(args, 1));
+  for (int64_t i = 0; i < 3; ++i) {
+    Real sum = 0;
+    for (int64_t j = 0; j < 100; ++j) want.set(i * 100 + j, sum += array(args, 0).at({i, j}));
+  }
+  expect_result(p, args, 1, want);
+}
+
+// A combination in which the order counts, over eight elements: (a, b) then (c, d) is (a c, b c + d), the composition
+// of x -> a x + b. There is no scan of pairs; a serial loop keeps the order that is written.
+TEST(ScanCases, AffineMapsAreComposedInOrder) {
+  const Program p = T::prim_func("composed", [] {
+    auto A = T::tensor("A", {8}, T::i64);
+    auto B = T::tensor("B", {8}, T::i64);
+    auto P = T::tensor("P", {8, 2}, T::i64);
+    auto [bx] = T::Kernel({T::Expr(1)});
+    auto a = T::alloc_var(T::i64, 1);
+    auto b = T::alloc_var(T::i64, 0);
+    for (auto i : T::serial(8)) {
+      b = b * A(i) + B(i);
+      a = a * A(i);
+      P(i, 0) = a;
+      P(i, 1) = b;
+    }
+  });
+  const Args args = {HostArray(T::i64, {8}).fill_with({2, 3, -1, 5, 7, 1, -2, 4}),
+                     HostArray(T::i64, {8}).fill_with({1, -1, 2, 0, 3, 9, 1, 1}), HostArray(T::i64, {8, 2})};
+  Expected want = exactly(array(args, 2));
+  int64_t a = 1, b = 0;
+  for (int64_t i = 0; i < 8; ++i) {
+    const auto c = int64_t(array(args, 0).get(i)), d = int64_t(array(args, 1).get(i));
+    const int64_t at_zero = b;  // the map so far, applied to 0 and to 1
+    const int64_t at_one = a + b;
+    b = c * at_zero + d;
+    a = (c * at_one + d) - b;
+    want.set(2 * i, Real(a));
+    want.set(2 * i + 1, Real(b));
+  }
+  expect_result(p, args, 2, want);
+}
+
+TEST(RowCases, WidthsThatDoNotDivideTheThreads) {
+  const std::vector<int64_t> widths = {96, 100, 192, 229};
+  const Program p = T::prim_func("rows", [&] {
+    std::vector<T::Tile> in, out;
+    for (const int64_t width : widths) {
+      in.push_back(T::tensor(fmt::format("A{}", width), {7, width}, T::f32));
+      out.push_back(T::tensor(fmt::format("B{}", width), {7, width}, T::f32));
+    }
+    for (size_t i = 0; i < widths.size(); ++i) {
+      auto [bx] = T::Kernel({T::Expr(2)}, {.threads = 128});
+      auto a = T::alloc_fragment({4, widths[i]}, T::f32);
+      auto top = T::alloc_fragment({4}, T::f32);
+      T::copy(in[i](bx * 4, 0), a);
+      T::reduce_max(a, top);
+      for (auto [r, c] : T::Parallel(4, widths[i])) a(r, c) = a(r, c) - top(r);
+      T::copy(a, out[i](bx * 4, 0));
+    }
+  });
+  Args args;
+  for (size_t i = 0; i < widths.size(); ++i) args.emplace_back(HostArray(T::f32, {7, widths[i]}).fill_random(i, -4, 4));
+  Args all;
+  for (Arg& a : args) {
+    const HostArray in = std::get<HostArray>(a);
+    all.emplace_back(in);
+    all.emplace_back(HostArray(T::f32, in.shape()));
+  }
+  for (size_t i = 0; i < widths.size(); ++i) {
+    Expected want = exactly(array(all, 2 * i));
+    for (int64_t r = 0; r < 7; ++r) {
+      Real top = -100;
+      for (int64_t c = 0; c < widths[i]; ++c) top = std::max(top, array(all, 2 * i).at({r, c}));
+      for (int64_t c = 0; c < widths[i]; ++c) {
+        want.set(r * widths[i] + c, round_real(T::f32, array(all, 2 * i).at({r, c}) - top));
+      }
+    }
+    expect_result(p, all, 2 * i + 1, want);
+  }
+}
+
+TEST(AtomicCases, MaximumOfALiteralInHalfPrecision) {
+  const Program p = T::prim_func("maximum", [] {
+    auto C = T::tensor("C", {2}, T::f16);
+    auto [bx] = T::Kernel({T::Expr(3)});
+    T::atomic_max(C(0), 42.0);
+    T::atomic_max(C(1), -42.0);
+  });
+  const Args args = {HostArray(T::f16, {2}).fill_with({0, -50})};
+  Expected want = exactly(array(args, 0));
+  want.set(0, 42);
+  want.set(1, -42);
+  expect_result(p, args, 0, want);
+}
+
+// A read after an atomic update of the same element, in a loop that may be overlapped.
+TEST(AtomicCases, ReadAfterUpdateInAPipelinedLoop) {
+  const Program p = T::prim_func("counted", [] {
+    auto C = T::tensor("C", {1}, T::i32);
+    auto D = T::tensor("D", {16}, T::i32);
+    auto [bx] = T::Kernel({T::Expr(1)});
+    auto s = T::alloc_shared({1}, T::i32);
+    T::clear(s);
+    for (auto k : T::Pipelined(16, {.num_stages = 3})) {
+      T::atomic_add(C(0), k);
+      T::atomic_add(s(0), 1);
+      D(k) = C(0) * 100 + s(0);
+    }
+  });
+  const Args args = {HostArray(T::i32, {1}), HostArray(T::i32, {16})};
+  Expected want = exactly(array(args, 1));
+  int64_t sum = 0;
+  for (int64_t k = 0; k < 16; ++k) want.set(k, Real((sum += k) * 100 + k + 1));
+  expect_result(p, args, 1, want);
+}
+
+}  // namespace
+}  // namespace tilewright::tests
