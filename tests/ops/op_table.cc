@@ -41,19 +41,6 @@ Row tensor_row(std::string name, std::vector<HostArray> arrays,
 
 namespace {
 
-std::vector<Argument> views(Args& args) {
-  std::vector<Argument> out;
-  for (Arg& arg : args) {
-    if (auto* a = std::get_if<HostArray>(&arg))
-      out.emplace_back(a->view());
-    else if (auto* i = std::get_if<int64_t>(&arg))
-      out.emplace_back(*i);
-    else
-      out.emplace_back(std::get<double>(arg));
-  }
-  return out;
-}
-
 bool matches(Real got, Real want, Real bound, bool signed_zeros) {
   if (std::isinf(bound)) return true;
   if (std::isnan(want)) return std::isnan(got);
@@ -190,6 +177,19 @@ class Session {
 };
 
 }  // namespace
+
+std::vector<Argument> views(Args& args) {
+  std::vector<Argument> out;
+  for (Arg& arg : args) {
+    if (auto* a = std::get_if<HostArray>(&arg))
+      out.emplace_back(a->view());
+    else if (auto* i = std::get_if<int64_t>(&arg))
+      out.emplace_back(*i);
+    else
+      out.emplace_back(std::get<double>(arg));
+  }
+  return out;
+}
 
 std::string difference(const HostArray& got, const Expected& want) {
   int64_t wrong = 0, first = -1;

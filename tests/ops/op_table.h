@@ -78,6 +78,8 @@ void check_rows(std::span<const Row> rows, size_t rows_per_program);
 
 // Compares one argument; empty when right, otherwise the first wrong element and the number of wrong ones.
 std::string difference(const HostArray& got, const Expected& want);
+// As a launch takes them.
+std::vector<Argument> views(Args& args);
 // A GPU with its driver.
 bool has_gpu();
 // "interpreter", "cpu:x86-64", ..., "cuda": everything that can run a program here.
