@@ -73,6 +73,11 @@ std::vector<Row> control_rows();
 std::vector<Row> block_rows();
 std::vector<Row> dynamic_rows();
 
+// One program of all rows; its arguments are those of the rows, one after the other.
+Program program_of(std::span<const Row> rows, const std::string& name = "rows");
+// Empty when `after` is what the row's reference makes of `before`.
+std::string check_row(const Row& row, const Args& before, std::span<const Arg> after);
+
 // Runs rows, `rows_per_program` in one program, and fails the current test with one line for each that is wrong.
 void check_rows(std::span<const Row> rows, size_t rows_per_program);
 
