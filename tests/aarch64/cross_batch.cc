@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kNumUnits = 4;  // that two processors share
+constexpr size_t kNumUnits = 6;  // that two processors share
 constexpr std::chrono::minutes kTimeLimit{5};
 
 void write_file(const fs::path& path, const std::string& text) {
@@ -52,8 +52,8 @@ std::vector<std::string> cross_flags() {
   std::erase_if(flags, [](const std::string& f) {
     return f == "-fPIC" || f == "-shared" || f == "-nostdlib" || f.starts_with("-m");
   });
-  const std::string include = "-I" + (testing::source_folder() / "include").string();
-  for (const std::string& flag : {std::string("-O2"), std::string("-fwrapv"), include}) flags.push_back(flag);
+  for (const char* folder : {"include", "tests"}) flags.push_back("-I" + (testing::source_folder() / folder).string());
+  flags.insert(flags.end(), {"-O2", "-fwrapv"});
   return flags;
 }
 
@@ -141,17 +141,21 @@ void CrossBatch::write_input(const Program& program, Job& job, const std::vector
 
 std::vector<Args> CrossBatch::run(const std::string& compiler, const std::string& emulator, const fs::path& folder) {
   std::vector<std::string> units(kNumUnits), objects;
-  std::string table = "extern \"C\" {\n", names;
+  std::string declared, names;
   bool reinterprets = false;
   for (size_t i = 0; i < jobs_.size(); ++i) {
     units[i % kNumUnits] += jobs_[i].source + "\n";
     reinterprets = reinterprets || jobs_[i].reinterprets;
     for (const std::string& symbol : jobs_[i].symbols) {
-      table += fmt::format("Kernel {};\n", symbol);
+      declared += fmt::format("extern \"C\" Kernel {};\n", symbol);
       names += fmt::format("  {},\n", symbol);
     }
   }
-  write_file(folder / "kernels.inc", table + "}\nKernel* const kKernels[] = {\n" + names + "};\n");
+  const std::string table = fmt::format(
+      "#include \"aarch64/driver/kernels.h\"\n{}Kernel* const kKernels[] = {{\n{}}};\n"
+      "const size_t kNumKernels = sizeof kKernels / sizeof kKernels[0];\n",
+      declared, names);
+  write_file(folder / "table.cc", table);
   uint64_t count = jobs_.size();
   write_file(folder / "in", std::string(reinterpret_cast<const char*>(&count), sizeof count) + input_);
 
@@ -169,7 +173,7 @@ std::vector<Args> CrossBatch::run(const std::string& compiler, const std::string
     write_file(folder / fmt::format("unit{}.cc", u), units[u]);
     compile_to_object(folder / fmt::format("unit{}.cc", u), fmt::format("unit{}", u));
   }
-  base.push_back("-I" + folder.string());
+  compile_to_object(folder / "table.cc", "table");
   compile_to_object(testing::source_folder() / "tests/aarch64/driver/main.cc", "main");
   for_each_on_two_threads(commands.size(), [&](size_t i) { run_tool(commands[i]); });
 

@@ -5,7 +5,7 @@
 //     number of kernels, then of each the blocks of its grid and its bytes of scratch
 // OUT has the contents of the tensors that share no memory, in the same order. The exit status is 0 unless a kernel
 // reported a failed check, wrote outside of a tensor, or IN is not of this form.
-#include <tilewright/device/cpu/scalar.h>
+#include "aarch64/driver/kernels.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -15,12 +15,6 @@
 namespace tw = tilewright::device::cpu;
 
 using Number = unsigned long long;
-using Kernel = void(void* const* tensors, const long long* scalars, long long first, long long last, char* scratch,
-                    tw::Failure* failure);
-
-// `kKernels`: those of all programs, in the order of IN.
-#include "kernels.inc"
-
 namespace {
 
 [[noreturn]] void fail(const char* what, Number program) {
@@ -104,8 +98,7 @@ int main(int argc, char** argv) {
     in.read(scalars.data(), scalars.size() * sizeof(long long));
     for (Number kernels = in.number(); kernels > 0; --kernels) {
       const Number blocks = in.number(), scratch = in.number();
-      if (next_kernel == sizeof kKernels / sizeof kKernels[0])
-        fail("there are more kernels than in the table", program);
+      if (next_kernel == kNumKernels) fail("there are more kernels than in the table", program);
       run(kKernels[next_kernel++], tensors.data(), scalars.data(), blocks, scratch, program);
     }
     for (const Guarded& memory : owned) {
