@@ -42,7 +42,8 @@ endfunction()
 # tests/<folder>/*.cc -> the suite <build>/test_<folder>, one ctest entry with the label <folder>; the target `tests`
 # builds them all. tests/harness/*.cc is code which every suite links, the `main` of the suites among it.
 # A folder may hold a suite.cmake which sets SUITE_SERIAL (runs alone), SUITE_LABELS (further labels) or
-# SUITE_LIBRARIES (further libraries to link), SUITE_OPTIONS (further options of the compiler).
+# SUITE_LIBRARIES (further libraries to link), SUITE_SOURCES (further files, such as generated ones), SUITE_OPTIONS
+# (further options of the compiler), SUITE_PROGRAMS (targets whose programs it starts).
 # <build>/tests.txt, which `tw test` reads, has one line for each suite: executable, labels with commas, RUN_SERIAL or
 # nothing.
 function(tilewright_add_tests)
@@ -80,12 +81,14 @@ function(tilewright_add_suite folder line_variable)
   set(SUITE_LABELS "")
   set(SUITE_LIBRARIES "")
   set(SUITE_OPTIONS "")
+  set(SUITE_SOURCES "")
+  set(SUITE_PROGRAMS "")
   include("${PROJECT_SOURCE_DIR}/tests/${folder}/suite.cmake" OPTIONAL)
   set(labels ${folder} ${SUITE_LABELS})
 
   set(name test_${folder})
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc")
-  add_executable(${name} ${sources})
+  add_executable(${name} ${sources} ${SUITE_SOURCES})
   target_link_libraries(${name} PRIVATE tilewright_harness ${SUITE_LIBRARIES})
   target_compile_options(${name} PRIVATE ${SUITE_OPTIONS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
@@ -94,6 +97,9 @@ function(tilewright_add_suite folder line_variable)
     target_precompile_headers(${name} REUSE_FROM tilewright_harness)
   endif()
   add_dependencies(tests ${name})
+  if(SUITE_PROGRAMS)
+    add_dependencies(${name} ${SUITE_PROGRAMS})
+  endif()
 
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" RUN_SERIAL ${SUITE_SERIAL})

@@ -41,19 +41,6 @@ Row tensor_row(std::string name, std::vector<HostArray> arrays,
 
 namespace {
 
-std::vector<Argument> views(Args& args) {
-  std::vector<Argument> out;
-  for (Arg& arg : args) {
-    if (auto* a = std::get_if<HostArray>(&arg))
-      out.emplace_back(a->view());
-    else if (auto* i = std::get_if<int64_t>(&arg))
-      out.emplace_back(*i);
-    else
-      out.emplace_back(std::get<double>(arg));
-  }
-  return out;
-}
-
 bool matches(Real got, Real want, Real bound, bool signed_zeros) {
   if (std::isinf(bound)) return true;
   if (std::isnan(want)) return std::isnan(got);
@@ -62,14 +49,6 @@ bool matches(Real got, Real want, Real bound, bool signed_zeros) {
 }
 
 const Args& launch_of(const Row& row, size_t number) { return row.launches[std::min(number, row.launches.size() - 1)]; }
-
-Program build(std::span<const Row> rows) {
-  return T::prim_func("rows", [&] {
-    std::vector<Kernels> kernels;
-    for (size_t i = 0; i < rows.size(); ++i) kernels.push_back(rows[i].declare(fmt::format("r{}_", i)));
-    for (const Kernels& open : kernels) open();
-  });
-}
 
 // Compiled code must leave the x87 registers empty, as every caller expects: an MMX instruction does not.
 bool x87_is_empty() {
@@ -83,24 +62,6 @@ bool x87_is_empty() {
 #else
   return true;
 #endif
-}
-
-std::string check_row(const Row& row, const Args& before, std::span<const Arg> after) {
-  std::vector<Expected> expected(before.size());
-  for (size_t i = 0; i < before.size(); ++i) {
-    if (!std::holds_alternative<HostArray>(before[i])) continue;
-    expected[i].value = array(before, i).values();
-    expected[i].bound.assign(expected[i].value.size(), 0);
-  }
-  row.reference(before, expected);
-  for (size_t i = 0; i < before.size(); ++i) {
-    if (!std::holds_alternative<HostArray>(before[i])) continue;
-    const auto& got = std::get<HostArray>(after[i]);
-    if (!got.surroundings_intact()) return fmt::format("argument {}: bytes outside the tensor were written", i);
-    if (const std::string text = difference(got, expected[i]); !text.empty())
-      return fmt::format("argument {}{}", i, text);
-  }
-  return {};
 }
 
 class Session {
@@ -143,7 +104,7 @@ class Session {
 
   void expect_refusal(const Row& row, const std::string& runner) {
     try {
-      compile(build(std::span(&row, 1)), {.target = runner});
+      compile(program_of(std::span(&row, 1)), {.target = runner});
       fail(row.name, runner, "runs now, so that `no_cuda_code` is out of date");
     } catch (const Error& e) {
       if (e.kind() != ErrorKind::unsupported) fail(row.name, runner, e.what());
@@ -151,7 +112,7 @@ class Session {
   }
 
   void run_program(std::span<const Row> rows, const std::string& runner) {
-    const Program program = build(rows);
+    const Program program = program_of(rows);
     std::optional<CompiledKernel> kernel;
     // What the host compiler makes of the loops is seen at the best level; the others compile faster.
     const bool is_best = runner == fmt::format("cpu:{}", to_string(probe_cpu().level));
@@ -190,6 +151,45 @@ class Session {
 };
 
 }  // namespace
+
+Program program_of(std::span<const Row> rows, const std::string& name) {
+  return T::prim_func(name, [&] {
+    std::vector<Kernels> kernels;
+    for (size_t i = 0; i < rows.size(); ++i) kernels.push_back(rows[i].declare(fmt::format("r{}_", i)));
+    for (const Kernels& open : kernels) open();
+  });
+}
+
+std::string check_row(const Row& row, const Args& before, std::span<const Arg> after) {
+  std::vector<Expected> expected(before.size());
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (!std::holds_alternative<HostArray>(before[i])) continue;
+    expected[i].value = array(before, i).values();
+    expected[i].bound.assign(expected[i].value.size(), 0);
+  }
+  row.reference(before, expected);
+  for (size_t i = 0; i < before.size(); ++i) {
+    if (!std::holds_alternative<HostArray>(before[i])) continue;
+    const auto& got = std::get<HostArray>(after[i]);
+    if (!got.surroundings_intact()) return fmt::format("argument {}: bytes outside the tensor were written", i);
+    if (const std::string text = difference(got, expected[i]); !text.empty())
+      return fmt::format("argument {}{}", i, text);
+  }
+  return {};
+}
+
+std::vector<Argument> views(Args& args) {
+  std::vector<Argument> out;
+  for (Arg& arg : args) {
+    if (auto* a = std::get_if<HostArray>(&arg))
+      out.emplace_back(a->view());
+    else if (auto* i = std::get_if<int64_t>(&arg))
+      out.emplace_back(*i);
+    else
+      out.emplace_back(std::get<double>(arg));
+  }
+  return out;
+}
 
 std::string difference(const HostArray& got, const Expected& want) {
   int64_t wrong = 0, first = -1;

@@ -73,11 +73,18 @@ std::vector<Row> control_rows();
 std::vector<Row> block_rows();
 std::vector<Row> dynamic_rows();
 
+// One program of all rows; its arguments are those of the rows, one after the other.
+Program program_of(std::span<const Row> rows, const std::string& name = "rows");
+// Empty when `after` is what the row's reference makes of `before`.
+std::string check_row(const Row& row, const Args& before, std::span<const Arg> after);
+
 // Runs rows, `rows_per_program` in one program, and fails the current test with one line for each that is wrong.
 void check_rows(std::span<const Row> rows, size_t rows_per_program);
 
 // Compares one argument; empty when right, otherwise the first wrong element and the number of wrong ones.
 std::string difference(const HostArray& got, const Expected& want);
+// As a launch takes them.
+std::vector<Argument> views(Args& args);
 // A GPU with its driver.
 bool has_gpu();
 // "interpreter", "cpu:x86-64", ..., "cuda": everything that can run a program here.

@@ -1,6 +1,14 @@
 #include "kernel_argument.h"
 
+#include "../../examples/elementwise.h"
+#include "../../examples/gemm_epilogue.h"
+#include "../../examples/histogram.h"
 #include "../../examples/matmul_relu.h"
+#include "../../examples/online_softmax.h"
+#include "../../examples/prefix_sum.h"
+#include "../../examples/rms_norm_silu.h"
+#include "../../examples/split_k.h"
+#include "../../examples/transpose.h"
 
 #include <fmt/format.h>
 #include <tilewright/error.h>
@@ -17,9 +25,18 @@ using namespace tilewright;
 
 namespace {
 
+// Those of examples/NAME.h, with the sizes of examples/NAME.cc.
 const std::vector<std::pair<std::string, std::function<Program()>>>& examples_by_name() {
   static const std::vector<std::pair<std::string, std::function<Program()>>> kExamples = {
+      {"elementwise", [] { return examples::elementwise(); }},
+      {"gemm_epilogue", [] { return examples::gemm_epilogue(300, 500, 200); }},
+      {"histogram", [] { return examples::histogram(100); }},
       {"matmul_relu", [] { return examples::matmul_relu(1024, 1024, 1024, 128, 128, 32); }},
+      {"online_softmax", [] { return examples::online_softmax(300, 1777); }},
+      {"prefix_sum", [] { return examples::prefix_sum(1000000); }},
+      {"rms_norm_silu", [] { return examples::rms_norm_silu(300, 1777); }},
+      {"split_k", [] { return examples::split_k(70, 90, 3000); }},
+      {"transpose", [] { return examples::transpose(); }},
   };
   return kExamples;
 }

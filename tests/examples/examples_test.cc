@@ -1,0 +1,117 @@
+// The examples as programs: every one at its default sizes and at shapes with tails, of one element and of none.
+#include "harness/folders.h"
+#include "runtime/process.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <regex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace tilewright {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Arguments = std::vector<std::string>;
+
+// The programs in examples/, and how many sizes they take.
+const std::map<std::string, size_t> kNumSizes = {
+    {"elementwise", 2}, {"gemm_epilogue", 3}, {"histogram", 2}, {"online_softmax", 2}, {"prefix_sum", 1},
+    {"quickstart", 0},  {"rms_norm_silu", 2}, {"split_k", 3},   {"transpose", 2},
+};
+
+// None, one element, primes, one beyond a tile and one less, and long in one dimension.
+std::vector<Arguments> shapes(size_t num_sizes) {
+  if (num_sizes == 0) return {{}};
+  if (num_sizes == 1) return {{}, {"0"}, {"1"}, {"997"}, {"1024"}, {"4099"}};
+  if (num_sizes == 2) return {{}, {"0", "3"}, {"3", "0"}, {"1", "1"}, {"37", "101"}, {"129", "1"}, {"2", "1023"}};
+  return {{}, {"0", "3", "4"}, {"3", "4", "0"}, {"1", "1", "1"}, {"67", "101", "31"}, {"1", "129", "257"}};
+}
+
+std::vector<std::string> names_in(const fs::path& folder, const std::string& extension) {
+  std::vector<std::string> names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == extension) names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+ProcessResult run_example(const std::string& name, Arguments arguments) {
+  arguments.insert(arguments.begin(), testing::build_folder() / "examples" / name);
+  return run_process({.command = std::move(arguments), .timeout = std::chrono::minutes(2)});
+}
+
+// Empty when the program found its result right and said so in one line.
+std::string fault_of(const std::string& name, const Arguments& arguments) {
+  const ProcessResult result = run_example(name, arguments);
+  const std::string shape =
+      arguments.empty() ? (name == "quickstart" ? "" : "[0-9x ]+") : fmt::format("{}", fmt::join(arguments, " x "));
+  const std::regex line(
+      name == "quickstart"
+          ? "[^\n]*: worst error is 0\\.[0-9]+ of the bound\n"
+          : fmt::format("{} {} on [^ ]+: max error [0-9.e-]+, [01]\\.[0-9]+ of the bound: ok\n", name, shape));
+  if (result.ok() && std::regex_match(result.output, line)) return {};
+  return fmt::format("{} {}: {}\n{}", name, fmt::join(arguments, " "), result.describe(), result.output);
+}
+
+TEST(Examples, AllAreListedHere) {
+  const std::vector<std::string> sources = names_in(testing::source_folder() / "examples", ".cc");
+  std::vector<std::string> listed;
+  for (const auto& [name, num_sizes] : kNumSizes) listed.push_back(name);
+  EXPECT_EQ(sources, listed);
+}
+
+TEST(Examples, AreRightAtEveryShape) {
+  std::vector<std::pair<std::string, Arguments>> jobs;
+  for (const auto& [name, num_sizes] : kNumSizes) {
+    for (Arguments& shape : shapes(num_sizes)) jobs.emplace_back(name, std::move(shape));
+  }
+  std::atomic<size_t> next = 0;
+  std::mutex mutex;
+  const auto work = [&] {
+    for (size_t i = next++; i < jobs.size(); i = next++) {
+      const std::string fault = fault_of(jobs[i].first, jobs[i].second);
+      const std::lock_guard lock(mutex);
+      if (!fault.empty()) ADD_FAILURE() << fault;
+    }
+  };
+  std::thread other(work);
+  work();
+  other.join();
+}
+
+TEST(Examples, RefuseBadArguments) {
+  for (const auto& [name, num_sizes] : kNumSizes) {
+    if (num_sizes == 0) continue;
+    for (const char* bad : {"-1", "3x", "", "1.5", "16777217", "99999999999999999999"}) {
+      const ProcessResult result = run_example(name, Arguments(num_sizes, bad));
+      EXPECT_EQ(result.exit_code, 2) << name << " '" << bad << "'\n" << result.output;
+      EXPECT_EQ(result.output.rfind("usage: " + name, 0), 0u) << result.output;
+    }
+    EXPECT_EQ(run_example(name, Arguments(num_sizes + 1, "1")).exit_code, 2) << name;
+  }
+}
+
+TEST(Examples, PrintKnowsTheirKernels) {
+  const std::string tw = testing::build_folder() / "tw";
+  for (const std::string& name : names_in(testing::source_folder() / "examples", ".h")) {
+    if (name == "check" || name == "run") continue;
+    const ProcessResult print = run_process({.command = {tw, "print", name}});
+    EXPECT_TRUE(print.ok()) << name << "\n" << print.output;
+    EXPECT_EQ(print.output.rfind("program " + name + "(", 0), 0u) << print.output;
+    const ProcessResult source = run_process({.command = {tw, "print", name, "--source", "--target", "cpu:generic"}});
+    EXPECT_TRUE(source.ok()) << name << "\n" << source.output;
+  }
+}
+
+}  // namespace
+}  // namespace tilewright
