@@ -105,11 +105,31 @@ class ConditionalAccesses : public ir::Visitor {
   int conditions_ = 0;
 };
 
+// Names of the tiles that statements of the body declare.
+std::set<std::string> row_tiles(const Kernel& kernel) {
+  class Finder : public ir::Visitor {
+   public:
+    using Visitor::visit;
+    void visit(const Stmt& stmt) override {
+      const auto* op = ir::get_if<OpStmt>(stmt);
+      if (op && op->def == &passes::cpu_row_tile()) names.insert(kernel->tile(op->tiles[0].tile).name);
+      visit_parts(stmt);
+    }
+    const Kernel* kernel = nullptr;
+    std::set<std::string> names;
+  } finder;
+  finder.kernel = &kernel;
+  finder.visit(kernel.body);
+  return std::move(finder.names);
+}
+
 // Writes the body of one kernel.
 class CpuKernelWriter : public Emitter {
  public:
   CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, CpuModule& module)
-      : Emitter(program, kernel, Dialect::cpu, out, module.sites), reports_(module.reports) {}
+      : Emitter(program, kernel, Dialect::cpu, out, module.sites),
+        reports_(module.reports),
+        row_tiles_(row_tiles(kernel)) {}
 
   CpuEntry write();
 
@@ -125,13 +145,17 @@ class CpuKernelWriter : public Emitter {
   int64_t write_scratch();
   void write_copy(const OpStmt& op, bool in, const Loc& loc);
   void write_prefetch(const OpStmt& op, const Loc& loc);
+  void write_row_tile(const OpStmt& op, const Loc& loc);
   void write_gemm(const OpStmt& op, const Loc& loc);
   void write_reduce_row(const OpStmt& op, const Loc& loc);
+  void write_accumulate(const OpStmt& op, const Loc& loc);
+  void write_result(const OpStmt& op, const std::string& reduced, const Loc& loc);
   void write_reduce_columns(const OpStmt& op, const Loc& loc);
   void write_report(const OpStmt& op, const Loc& loc);
 
   std::vector<CpuReport>& reports_;
-  bool streams_ = false;  // a copy out of scratch may bypass the caches
+  bool streams_ = false;                   // a copy out of scratch may bypass the caches
+  const std::set<std::string> row_tiles_;  // names of tiles that a statement of the body declares
 };
 
 void CpuKernelWriter::write_arguments() {
@@ -158,6 +182,7 @@ int64_t CpuKernelWriter::write_scratch() {
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
     const Tile& tile = kernel_.tiles[i];
     if (!tile.on_chip() || tile.unchecked || tile.view_of >= 0 || is_only_private(TileId(i))) continue;
+    if (row_tiles_.contains(tile.name)) continue;
     if (tile.rank() == 0) {
       declare_local(TileId(i), tile.loc);
       continue;
@@ -223,9 +248,11 @@ void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   if (op.def == &passes::cpu_copy_in()) return write_copy(op, true, loc);
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
+  if (op.def == &passes::cpu_row_tile()) return write_row_tile(op, loc);
   if (op.def == &passes::cpu_prefetch()) return write_prefetch(op, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);
   if (op.def == &passes::cpu_reduce_row()) return write_reduce_row(op, loc);
+  if (ir::find_attr(op.attrs, "accumulator")) return write_accumulate(op, loc);
   if (op.def == &passes::cpu_reduce_columns()) return write_reduce_columns(op, loc);
   if (op.def->reports) return write_report(op, loc);
   throw internal_error(loc, "op {} reached the CPU emitter", op.def->name);
@@ -277,9 +304,17 @@ void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
 }
 
 void CpuKernelWriter::write_prefetch(const OpStmt& op, const Loc& loc) {
-  out_.line(fmt::format("tw::prefetch<{}>({} + ({}));", ir::int_attr(op.attrs, "lines", 0), exprs_.address(op.tiles[0]),
-                        exprs_.text(op.scalars[0])),
+  out_.line(fmt::format("tw::prefetch<{}, {}>({} + ({}));", ir::int_attr(op.attrs, "cols", 0),
+                        ir::int_attr(op.attrs, "level", 2), exprs_.address(op.tiles[0]), exprs_.text(op.scalars[0])),
             loc);
+}
+
+void CpuKernelWriter::write_row_tile(const OpStmt& op, const Loc& loc) {
+  const TileId id = op.tiles[0].tile;
+  const int64_t elem_bytes = bytes_of(passes::storage_of(kernel_.tile(id)));
+  // Whole lines, as in scratch: loops over rows go on into the padding.
+  const int64_t bytes = (storage_bytes(kernel_.tile(id)) + 63) / 64 * 64;
+  out_.line(fmt::format("alignas(64) {} {}[{}];", names_.memory_type(id), names_.tile(id), bytes / elem_bytes), loc);
 }
 
 void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
@@ -295,17 +330,34 @@ void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
 // "tw::Sum": the functor of a reduction.
 std::string functor_name(const OpStmt& op) { return "tw::" + std::get<std::string>(*ir::find_attr(op.attrs, "op")); }
 
-void CpuKernelWriter::write_reduce_row(const OpStmt& op, const Loc& loc) {
+// dst = reduced(what dst held, if it keeps that), rounded. `reduced` lacks its closing parenthesis.
+void CpuKernelWriter::write_result(const OpStmt& op, const std::string& reduced, const Loc& loc) {
   const bool adds = functor_name(op).ends_with("Sum");  // others hand on one of the elements
   std::vector<Expr> at;
   for (const ir::RegionDim& dim : op.tiles[1].region) at.push_back(dim.begin);
   const std::string dst = exprs_.element(op.tiles[1].tile, at);
-  const std::string start = ir::int_attr(op.attrs, "keeps", 0) ? ", " + dst : "";
-  std::string value = fmt::format("tw::reduce_row<{}>({}, {}{})", functor_name(op), exprs_.address(op.tiles[0]),
-                                  ir::int_attr(op.attrs, "n", 0), start);
+  const bool keeps = ir::int_attr(op.attrs, "keeps", 0);
+  std::string value = reduced + (!keeps ? ")" : (reduced.back() == '(' ? "" : ", ") + dst + ")");
   const DType dtype = kernel_.tile(op.tiles[1].tile).dtype;
   if (is_narrow_float(dtype) && adds) value = rounded_text(dtype, std::move(value));
   out_.line(fmt::format("{} = {};", dst, value), loc);
+}
+
+void CpuKernelWriter::write_reduce_row(const OpStmt& op, const Loc& loc) {
+  write_result(op,
+               fmt::format("tw::reduce_{}row<{}>({}, {}", ir::int_attr(op.attrs, "padded", 0) ? "padded_" : "",
+                           functor_name(op), exprs_.address(op.tiles[0]), ir::int_attr(op.attrs, "n", 0)),
+               loc);
+}
+
+void CpuKernelWriter::write_accumulate(const OpStmt& op, const Loc& loc) {
+  const std::string name = fmt::format("reduction_{}", ir::int_attr(op.attrs, "accumulator", 0));
+  if (op.def == &passes::cpu_begin_accumulate()) {
+    const std::string type = names_.memory_type(op.tiles[0].tile);
+    return out_.line(fmt::format("tw::RowReduction<{}, {}> {};", functor_name(op), type, name), loc);
+  }
+  if (op.def == &passes::cpu_end_accumulate()) return write_result(op, name + ".result(", loc);
+  out_.line(fmt::format("{}.take<{}>({});", name, ir::int_attr(op.attrs, "n", 0), exprs_.address(op.tiles[0])), loc);
 }
 
 void CpuKernelWriter::write_reduce_columns(const OpStmt& op, const Loc& loc) {
