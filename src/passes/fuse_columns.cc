@@ -3,6 +3,7 @@
 #include "passes/column_loops.h"
 #include "passes/cpu_atoms.h"
 #include "passes/passes.h"
+#include "passes/row_loops.h"
 
 #include <algorithm>
 #include <optional>
@@ -20,6 +21,11 @@ using ir::TileRef;
 
 namespace {
 
+constexpr int64_t kLineBytes = 64;
+// Of rows with a gap between them: the lines that they begin and end in are not whole, and cost as much as many that
+// are.
+constexpr int64_t kLeastRaggedBytes = 1024;
+
 bool is_copy(const ColumnLoop& loop) {
   const auto* op = ir::get_if<OpStmt>(loop.stmt);
   return op && (op->def == &cpu_copy_in() || op->def == &cpu_copy_out());
@@ -28,7 +34,11 @@ bool is_copy(const ColumnLoop& loop) {
 class ColumnFusion : public ir::Rewriter {
  public:
   ColumnFusion(const Kernel& kernel, const CpuTarget& target, ir::VarId& next_var)
-      : kernel_(kernel), chunk_(target.vector_bytes()), stream_bytes_(target.stream_bytes), next_var_(next_var) {}
+      : kernel_(kernel),
+        uses_(row_uses(kernel.body, kernel, {})),
+        chunk_(target.vector_bytes()),
+        stream_bytes_(target.stream_bytes),
+        next_var_(next_var) {}
   using Rewriter::rewrite;
 
   Block rewrite(const Block& block) override;
@@ -41,15 +51,18 @@ class ColumnFusion : public ir::Rewriter {
  private:
   bool joins(const std::vector<ColumnLoop>& group, const ColumnLoop& more) const;
   bool shares_a_result(const std::vector<ColumnLoop>& group) const;
-  void choose_streams(std::vector<ColumnLoop>& group) const;
+  void choose_streams(std::vector<ColumnLoop>& group);
+  OpStmt streamed(const OpStmt& copy);
   void emit(std::vector<ColumnLoop>& group, Block& out);
   Stmt chunk_of(const ColumnLoop& loop, const Expr& offset, int64_t cols, int64_t accumulator) const;
 
   const Kernel& kernel_;
+  const RowUses uses_;  // of the whole kernel
   // Columns that pass through a group together: four vectors of f32, as many as a reduction keeps partial results.
   const int64_t chunk_;
   const int64_t stream_bytes_;
   std::vector<ColumnLoop> waiting_ = {};  // prefetches of the row so far
+  bool only_computed_ = false;            // the row so far had a pass without copies
   ir::VarId& next_var_;
 };
 
@@ -114,24 +127,34 @@ Stmt ColumnFusion::chunk_of(const ColumnLoop& loop, const Expr& offset, int64_t 
   return ir::make_stmt(std::move(part), loc);
 }
 
-// Copies out that write as evenly as others of the group read go past the caches where the tensor is too large for
-// them. Bursts of such stores, as after the reduction of a whole row, would wait for each other instead.
-void ColumnFusion::choose_streams(std::vector<ColumnLoop>& group) const {
-  const auto copies_in = [](const ColumnLoop& loop) {
-    const auto* op = ir::get_if<OpStmt>(loop.stmt);
-    return op && op->def == &cpu_copy_in();
-  };
-  if (std::none_of(group.begin(), group.end(), copies_in)) return;
+// A copy out that goes past the caches where the tensor is too large for them.
+OpStmt ColumnFusion::streamed(const OpStmt& copy) {
+  const TileRef& to = copy.tiles[1];
+  const Tile& global = kernel_.tile(to.tile);
+  Expr elems = ir::int_imm(1);
+  for (const Expr& extent : global.shape) elems = elems * extent;
+  const int64_t elem_bytes = bytes_of(global.dtype), least = (stream_bytes_ + elem_bytes - 1) / elem_bytes;
+  OpStmt out = copy;
+  out.scalars[4] = ir::le(ir::int_imm(least), elems);
+  if (out.scalars[4].is_int(0)) return copy;
+  // What is kept of a line until it is whole must not be accessed by others.
+  const RowUse& use = uses_.at(storage_name(kernel_, to.tile));
+  const int64_t cols = ir::int_attr(copy.attrs, "cols", 0);
+  const bool is_joined = copy.scalars[0].is_int(cols), ragged = is_joined || cols * elem_bytes >= kLeastRaggedBytes;
+  const bool fits = cols * elem_bytes >= kLineBytes && (ragged || cols * elem_bytes % kLineBytes == 0);
+  if (use.reads > 0 || use.writes > 1 || !fits) return out;
+  out.attrs.emplace_back("stream", int64_t(next_var_++));
+  out.attrs.emplace_back("ragged", int64_t(ragged));
+  return out;
+}
+
+// Such stores leave in the order of the program and hold up what comes after them. Ordinary ones need their line, which
+// the processor fetches ahead while a pass over the row only computes, and are faster then.
+void ColumnFusion::choose_streams(std::vector<ColumnLoop>& group) {
+  if (only_computed_) return;
   for (ColumnLoop& loop : group) {
     const auto* op = ir::get_if<OpStmt>(loop.stmt);
-    if (op == nullptr || op->def != &cpu_copy_out()) continue;
-    const Tile& global = kernel_.tile(op->tiles[1].tile);
-    Expr elems = ir::int_imm(1);
-    for (const Expr& extent : global.shape) elems = elems * extent;
-    const int64_t elem_bytes = bytes_of(global.dtype), least = (stream_bytes_ + elem_bytes - 1) / elem_bytes;
-    OpStmt streamed = *op;
-    streamed.scalars[4] = ir::le(ir::int_imm(least), elems);
-    loop.stmt = ir::make_stmt(std::move(streamed), loop.stmt->loc);
+    if (op && op->def == &cpu_copy_out()) loop.stmt = ir::make_stmt(streamed(*op), loop.stmt->loc);
   }
 }
 
@@ -139,6 +162,7 @@ void ColumnFusion::emit(std::vector<ColumnLoop>& group, Block& out) {
   choose_streams(group);
   // While nothing is copied, the memory has time for the next row.
   if (group.size() > 1 && std::none_of(group.begin(), group.end(), [](const ColumnLoop& l) { return is_copy(l); })) {
+    only_computed_ = true;
     group.insert(group.begin(), waiting_.begin(), waiting_.end());
     waiting_.clear();
   }
@@ -196,6 +220,7 @@ Block ColumnFusion::rewrite(const Block& block) {
   }
   emit(group, out);
   waiting_.clear();
+  only_computed_ = false;
   return out;
 }
 
