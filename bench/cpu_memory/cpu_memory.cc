@@ -1,9 +1,10 @@
-// Row operations of 2^24 f32 elements on the CPU against memcpy of the same bytes (read + written) on the same two
-// threads. Prints rates in GB/s: bytes of inputs and outputs over time; memcpy's counts what it reads and what it
-// writes.
+// Row operations of 2^24 f32 elements on the CPU against memcpy of the same bytes (read + written) on the same
+// threads, two of them without --threads. Prints rates in GB/s: bytes of inputs and outputs over time; memcpy's counts
+// what it reads and what it writes.
 //
 // Rows: rms_norm, softmax, elementwise (two inputs), reduce_sum, reduce_max along rows, at nine widths and ten random
-// ones (seed on standard error), rows = 2^24 / width. Blocks come from suggest_block_rows.
+// ones (seed on standard error; --seed draws the same ones again), rows = 2^24 / width. Blocks come from
+// suggest_block_rows.
 #include "../measure.h"
 #include "kernels.h"
 
@@ -23,10 +24,12 @@ namespace {
 using namespace tilewright;
 
 constexpr int64_t kElems = int64_t(1) << 24;
-constexpr int kThreads = 2;
 constexpr size_t kFixedWidths = 9, kRandomWidths = 10;
-// Calls of each side by turns. The fastest counts: a slower one was disturbed.
-constexpr int kTurns = 9;
+// Calls of each side by turns. The fastest counts: a slower one was disturbed. On a busy machine a call without a
+// disturbance is rare, so turns go on until the fastest ones of both sides agree.
+constexpr int kLeastTurns = 9, kMostTurns = 90;
+constexpr size_t kAgreeing = 3;
+constexpr double kAgreement = 1.03;
 constexpr int kCheckedRows = 40;
 
 enum class Op { rms_norm, softmax, elementwise, reduce_sum, reduce_max };
@@ -41,15 +44,16 @@ bool reduces(Op op) { return op == Op::reduce_sum || op == Op::reduce_max; }
 struct Case {
   Op op;
   int64_t width, rows;
-  int block_rows;
+  int block_rows, threads;
 };
 
-Case case_of(Op op, int64_t width) {
+Case case_of(Op op, int64_t width, int threads) {
   const int64_t rows = kElems / width;
   return {.op = op,
           .width = width,
           .rows = rows,
-          .block_rows = suggest_block_rows(rows, width, DType::f32, kThreads, cpu_limits())};
+          .block_rows = suggest_block_rows(rows, width, DType::f32, threads, cpu_limits()),
+          .threads = threads};
 }
 
 Program program_of(const Case& c) {
@@ -107,10 +111,10 @@ int64_t bytes_moved(const Case& c) {
 
 // memcpy that reads bytes / 2 and writes bytes / 2, one piece a thread. The destination is the operation's output; the
 // source its input, of which more than there is wraps around.
-void copy_peer(Data& data, int64_t bytes) {
+void copy_peer(Data& data, int64_t bytes, int threads) {
   const int64_t half = bytes / 2, input = int64_t(data.x.size() * sizeof(float));
-  default_thread_pool(kThreads).parallel_for(kThreads, [&](int64_t part, int) {
-    const int64_t begin = half * part / kThreads, end = half * (part + 1) / kThreads;
+  default_thread_pool(threads).parallel_for(threads, [&](int64_t part, int) {
+    const int64_t begin = half * part / threads, end = half * (part + 1) / threads;
     const char* from = reinterpret_cast<const char*>(data.x.data());
     char* to = reinterpret_cast<char*>(data.y.data());
     for (int64_t at = begin; at < end;) {
@@ -187,15 +191,29 @@ double call_ms(const std::function<void()>& f) {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
 }
 
+class Fastest {
+ public:
+  void add(double ms) {
+    ms_.insert(std::upper_bound(ms_.begin(), ms_.end(), ms), ms);
+    if (ms_.size() > kAgreeing) ms_.pop_back();
+  }
+  bool agree() const { return ms_.size() == kAgreeing && ms_.back() <= kAgreement * ms_.front(); }
+  double ms() const { return ms_.front(); }
+
+ private:
+  std::vector<double> ms_;  // ascending
+};
+
 // The fastest call of each side. They take turns call by call, on the same threads, ours last.
 bench::Pair measure_turns(const std::function<void()>& ours, const std::function<void()>& peer) {
-  bench::Pair best{.ours_ms = 1e9, .peer_ms = 1e9};
+  Fastest our_calls, peer_calls;
   ours();
-  for (int turn = 0; turn < kTurns; ++turn) {
-    best.peer_ms = std::min(best.peer_ms, call_ms(peer));
-    best.ours_ms = std::min(best.ours_ms, call_ms(ours));
+  for (int turn = 0; turn < kMostTurns; ++turn) {
+    if (turn >= kLeastTurns && our_calls.agree() && peer_calls.agree()) break;
+    peer_calls.add(call_ms(peer));
+    our_calls.add(call_ms(ours));
   }
-  return best;
+  return {.ours_ms = our_calls.ms(), .peer_ms = peer_calls.ms()};
 }
 
 struct Summary {
@@ -206,7 +224,7 @@ struct Summary {
 void measure(const Case& c, const CompiledKernel& kernel, Data& data, bool json, Summary& summary) {
   const Launch launch = kernel.bind_arguments(data.arguments(c));
   const int64_t bytes = bytes_moved(c);
-  const bench::Pair ms = measure_turns([&] { launch(); }, [&] { copy_peer(data, bytes); });
+  const bench::Pair ms = measure_turns([&] { launch(); }, [&] { copy_peer(data, bytes, c.threads); });
   if (!is_right(c, data)) summary.wrong = true;
   const bench::Row row{.name = name_of(c.op),
                        .shape = fmt::format("{}x{}", c.rows, c.width),
@@ -214,7 +232,7 @@ void measure(const Case& c, const CompiledKernel& kernel, Data& data, bool json,
                        .tile = fmt::format("{}x{}", c.block_rows, c.width),
                        .peer_name = "memcpy",
                        .unit = "GB/s",
-                       .threads = kThreads,
+                       .threads = c.threads,
                        .ours = 1e-6 * double(bytes) / ms.ours_ms,
                        .peer = 1e-6 * double(bytes) / ms.peer_ms,
                        .ratio = ms.peer_ms / ms.ours_ms};
@@ -235,50 +253,100 @@ void print_summary(const Summary& summary) {
 // Compiles all cases, one on each core.
 std::vector<CompiledKernel> compile_all(const std::vector<Case>& cases) {
   std::vector<std::optional<CompiledKernel>> made(cases.size());
-  default_thread_pool(kThreads).parallel_for(int64_t(cases.size()), [&](int64_t i, int) {
-    made[size_t(i)] = compile(program_of(cases[size_t(i)]), {.target = "cpu", .num_threads = kThreads});
+  default_thread_pool(2).parallel_for(int64_t(cases.size()), [&](int64_t i, int) {
+    made[size_t(i)] = compile(program_of(cases[size_t(i)]), {.target = "cpu", .num_threads = cases[size_t(i)].threads});
   });
   std::vector<CompiledKernel> out;
   for (std::optional<CompiledKernel>& kernel : made) out.push_back(std::move(*kernel));
   return out;
 }
 
-int run(bool json, bool force) {
-  bench::refuse_under_load(force);
-  const uint64_t seed = std::random_device{}();
-  std::mt19937_64 random(seed);
+struct Options {
+  bool json = false, force = false;
+  int threads = 2;
+  uint64_t seed = std::random_device{}();
+  std::vector<int64_t> widths;  // instead of the fixed and the random ones
+  std::vector<Op> ops = {std::begin(kOps), std::end(kOps)};
+};
+
+std::vector<int64_t> widths_of(const Options& options) {
+  if (!options.widths.empty()) return options.widths;
+  std::mt19937_64 random(options.seed);
   std::vector<int64_t> widths = {96, 160, 192, 256, 320, 384, 512, 640, 1024};
   while (widths.size() < kFixedWidths + kRandomWidths) {
     const int64_t width = 64 + int64_t(random() % 2048);
     if (std::find(widths.begin(), widths.end(), width) == widths.end()) widths.push_back(width);
   }
-  fmt::print(stderr, "cpu_memory: seed {}\n", seed);
+  return widths;
+}
+
+int run(const Options& options) {
+  bench::refuse_under_load(options.force);
+  if (options.widths.empty()) fmt::print(stderr, "cpu_memory: seed {}\n", options.seed);
   std::vector<Case> cases;
-  for (const Op op : kOps) {
-    for (const int64_t width : widths) cases.push_back(case_of(op, width));
+  for (const Op op : options.ops) {
+    for (const int64_t width : widths_of(options)) cases.push_back(case_of(op, width, options.threads));
   }
   const std::vector<CompiledKernel> kernels = compile_all(cases);
   Data data;
   Summary summary;
-  for (size_t i = 0; i < cases.size(); ++i) measure(cases[i], kernels[i], data, json, summary);
+  for (size_t i = 0; i < cases.size(); ++i) measure(cases[i], kernels[i], data, options.json, summary);
   print_summary(summary);
   return summary.wrong ? 1 : 0;
+}
+
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> words;
+  std::istringstream in(list);
+  for (std::string word; std::getline(in, word, ',');) words.push_back(word);
+  return words;
+}
+
+// Nothing for an option that is not known.
+std::optional<Options> parse(std::span<char* const> args) {
+  Options out;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const std::string arg = args[i];
+    if (arg == "--json" || arg == "--force") {
+      (arg == "--json" ? out.json : out.force) = true;
+      continue;
+    }
+    if (++i == args.size()) return std::nullopt;
+    const std::string value = args[i];
+    if (arg == "--threads") {
+      out.threads = std::max(1, std::atoi(value.c_str()));
+    } else if (arg == "--seed") {
+      out.seed = std::strtoull(value.c_str(), nullptr, 10);
+    } else if (arg == "--widths") {
+      for (const std::string& word : split(value)) out.widths.push_back(std::atoll(word.c_str()));
+      if (out.widths.empty() || *std::min_element(out.widths.begin(), out.widths.end()) < 1) return std::nullopt;
+      if (*std::max_element(out.widths.begin(), out.widths.end()) > int64_t(Data::kRowElems)) return std::nullopt;
+    } else if (arg == "--ops") {
+      std::vector<Op> some;
+      for (const Op op : kOps) {
+        const std::vector<std::string> words = split(value);
+        if (std::find(words.begin(), words.end(), name_of(op)) != words.end()) some.push_back(op);
+      }
+      if (some.size() != split(value).size()) return std::nullopt;
+      out.ops = std::move(some);
+    } else {
+      return std::nullopt;
+    }
+  }
+  return out;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, force = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") == 0)
-      json = true;
-    else if (std::strcmp(argv[i], "--force") == 0)
-      force = true;
-    else
-      return fmt::print(stderr, "usage: cpu_memory [--json] [--force]\n"), 2;
-  }
   try {
-    return run(json, force);
+    const std::optional<Options> options = parse({argv + 1, size_t(argc - 1)});
+    if (!options) {
+      fmt::print(stderr,
+                 "usage: cpu_memory [--json] [--force] [--threads N] [--seed N] [--widths W,...] [--ops NAME,...]\n");
+      return 2;
+    }
+    return run(*options);
   } catch (const Error& e) {
     fmt::print(stderr, "{}\n", e.what());
     return e.kind() == ErrorKind::toolchain ? 3 : 2;

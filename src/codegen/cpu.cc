@@ -105,11 +105,29 @@ class ConditionalAccesses : public ir::Visitor {
   int conditions_ = 0;
 };
 
+// What statements of the body need from the function around: tiles that they declare by name, numbers of row streams.
+class RowState : public ir::Visitor {
+ public:
+  explicit RowState(const Kernel& kernel) : kernel_(kernel) { visit(kernel.body); }
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    if (op && op->def == &passes::cpu_row_tile()) tiles.insert(kernel_.tile(op->tiles[0].tile).name);
+    if (op && ir::find_attr(op->attrs, "stream")) streams.insert(ir::int_attr(op->attrs, "stream", 0));
+    visit_parts(stmt);
+  }
+  std::set<std::string> tiles;
+  std::set<int64_t> streams;
+
+ private:
+  const Kernel& kernel_;
+};
+
 // Writes the body of one kernel.
 class CpuKernelWriter : public Emitter {
  public:
   CpuKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, CpuModule& module)
-      : Emitter(program, kernel, Dialect::cpu, out, module.sites), reports_(module.reports) {}
+      : Emitter(program, kernel, Dialect::cpu, out, module.sites), reports_(module.reports), rows_(kernel) {}
 
   CpuEntry write();
 
@@ -125,13 +143,17 @@ class CpuKernelWriter : public Emitter {
   int64_t write_scratch();
   void write_copy(const OpStmt& op, bool in, const Loc& loc);
   void write_prefetch(const OpStmt& op, const Loc& loc);
+  void write_row_tile(const OpStmt& op, const Loc& loc);
   void write_gemm(const OpStmt& op, const Loc& loc);
   void write_reduce_row(const OpStmt& op, const Loc& loc);
+  void write_accumulate(const OpStmt& op, const Loc& loc);
+  void write_result(const OpStmt& op, const std::string& reduced, const Loc& loc);
   void write_reduce_columns(const OpStmt& op, const Loc& loc);
   void write_report(const OpStmt& op, const Loc& loc);
 
   std::vector<CpuReport>& reports_;
   bool streams_ = false;  // a copy out of scratch may bypass the caches
+  const RowState rows_;
 };
 
 void CpuKernelWriter::write_arguments() {
@@ -158,6 +180,7 @@ int64_t CpuKernelWriter::write_scratch() {
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
     const Tile& tile = kernel_.tiles[i];
     if (!tile.on_chip() || tile.unchecked || tile.view_of >= 0 || is_only_private(TileId(i))) continue;
+    if (rows_.tiles.contains(tile.name)) continue;
     if (tile.rank() == 0) {
       declare_local(TileId(i), tile.loc);
       continue;
@@ -181,6 +204,7 @@ CpuEntry CpuKernelWriter::write() {
   out_.line("                  char* scratch, tw::Failure* failure) {");
   write_arguments();
   entry.scratch_bytes = write_scratch();
+  for (const int64_t stream : rows_.streams) out_.line(fmt::format("tw::RowStream stream_{};", stream), kernel_.loc);
   out_.open("for (long long block = first; block < last; ++block) {", kernel_.loc);
   // Blocks that have not begun are not needed after a failed assertion.
   if (asserts(kernel_.body)) out_.line("if (tw::stopped(failure)) return;", kernel_.loc);
@@ -223,9 +247,11 @@ void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   if (op.def == &passes::cpu_copy_in()) return write_copy(op, true, loc);
   if (op.def == &passes::cpu_copy_out()) return write_copy(op, false, loc);
+  if (op.def == &passes::cpu_row_tile()) return write_row_tile(op, loc);
   if (op.def == &passes::cpu_prefetch()) return write_prefetch(op, loc);
   if (op.def == &passes::cpu_gemm()) return write_gemm(op, loc);
   if (op.def == &passes::cpu_reduce_row()) return write_reduce_row(op, loc);
+  if (ir::find_attr(op.attrs, "accumulator")) return write_accumulate(op, loc);
   if (op.def == &passes::cpu_reduce_columns()) return write_reduce_columns(op, loc);
   if (op.def->reports) return write_report(op, loc);
   throw internal_error(loc, "op {} reached the CPU emitter", op.def->name);
@@ -270,6 +296,12 @@ void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
   // Only rows that are contiguous on both sides are streamed.
   const bool streams = contiguous && !op.scalars[4].is_int(0);
   streams_ |= streams;
+  if (streams && ir::find_attr(op.attrs, "stream")) {
+    return out_.line(fmt::format("tw::copy_out_by<{}, {}, {}>(stream_{}, {}, {}, {}, {}, {});", cols, ld,
+                                 ir::int_attr(op.attrs, "ragged", 0) != 0, ir::int_attr(op.attrs, "stream", 0), src,
+                                 dst, strides, valid, exprs_.text(op.scalars[4])),
+                     loc);
+  }
   const std::string option = streams ? ", " + exprs_.text(op.scalars[4]) : "";
   out_.line(fmt::format("tw::copy_out{}<{}, {}, {}>({}, {}, {}, {}{});", suffix, rows, cols, ld, src, dst, strides,
                         valid, option),
@@ -277,9 +309,17 @@ void CpuKernelWriter::write_copy(const OpStmt& op, bool in, const Loc& loc) {
 }
 
 void CpuKernelWriter::write_prefetch(const OpStmt& op, const Loc& loc) {
-  out_.line(fmt::format("tw::prefetch<{}>({} + ({}));", ir::int_attr(op.attrs, "lines", 0), exprs_.address(op.tiles[0]),
-                        exprs_.text(op.scalars[0])),
+  out_.line(fmt::format("tw::prefetch<{}, {}>({} + ({}));", ir::int_attr(op.attrs, "cols", 0),
+                        ir::int_attr(op.attrs, "level", 2), exprs_.address(op.tiles[0]), exprs_.text(op.scalars[0])),
             loc);
+}
+
+void CpuKernelWriter::write_row_tile(const OpStmt& op, const Loc& loc) {
+  const TileId id = op.tiles[0].tile;
+  const int64_t elem_bytes = bytes_of(passes::storage_of(kernel_.tile(id)));
+  // Whole lines, as in scratch: loops over rows go on into the padding.
+  const int64_t bytes = (storage_bytes(kernel_.tile(id)) + 63) / 64 * 64;
+  out_.line(fmt::format("alignas(64) {} {}[{}];", names_.memory_type(id), names_.tile(id), bytes / elem_bytes), loc);
 }
 
 void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
@@ -295,17 +335,34 @@ void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
 // "tw::Sum": the functor of a reduction.
 std::string functor_name(const OpStmt& op) { return "tw::" + std::get<std::string>(*ir::find_attr(op.attrs, "op")); }
 
-void CpuKernelWriter::write_reduce_row(const OpStmt& op, const Loc& loc) {
+// dst = reduced(what dst held, if it keeps that), rounded. `reduced` lacks its closing parenthesis.
+void CpuKernelWriter::write_result(const OpStmt& op, const std::string& reduced, const Loc& loc) {
   const bool adds = functor_name(op).ends_with("Sum");  // others hand on one of the elements
   std::vector<Expr> at;
   for (const ir::RegionDim& dim : op.tiles[1].region) at.push_back(dim.begin);
   const std::string dst = exprs_.element(op.tiles[1].tile, at);
-  const std::string start = ir::int_attr(op.attrs, "keeps", 0) ? ", " + dst : "";
-  std::string value = fmt::format("tw::reduce_row<{}>({}, {}{})", functor_name(op), exprs_.address(op.tiles[0]),
-                                  ir::int_attr(op.attrs, "n", 0), start);
+  const bool keeps = ir::int_attr(op.attrs, "keeps", 0);
+  std::string value = reduced + (!keeps ? ")" : (reduced.back() == '(' ? "" : ", ") + dst + ")");
   const DType dtype = kernel_.tile(op.tiles[1].tile).dtype;
   if (is_narrow_float(dtype) && adds) value = rounded_text(dtype, std::move(value));
   out_.line(fmt::format("{} = {};", dst, value), loc);
+}
+
+void CpuKernelWriter::write_reduce_row(const OpStmt& op, const Loc& loc) {
+  write_result(op,
+               fmt::format("tw::reduce_{}row<{}>({}, {}", ir::int_attr(op.attrs, "padded", 0) ? "padded_" : "",
+                           functor_name(op), exprs_.address(op.tiles[0]), ir::int_attr(op.attrs, "n", 0)),
+               loc);
+}
+
+void CpuKernelWriter::write_accumulate(const OpStmt& op, const Loc& loc) {
+  const std::string name = fmt::format("reduction_{}", ir::int_attr(op.attrs, "accumulator", 0));
+  if (op.def == &passes::cpu_begin_accumulate()) {
+    const std::string type = names_.memory_type(op.tiles[0].tile);
+    return out_.line(fmt::format("tw::RowReduction<{}, {}> {};", functor_name(op), type, name), loc);
+  }
+  if (op.def == &passes::cpu_end_accumulate()) return write_result(op, name + ".result(", loc);
+  out_.line(fmt::format("{}.take<{}>({});", name, ir::int_attr(op.attrs, "n", 0), exprs_.address(op.tiles[0])), loc);
 }
 
 void CpuKernelWriter::write_reduce_columns(const OpStmt& op, const Loc& loc) {
@@ -318,14 +375,20 @@ void CpuKernelWriter::write_reduce_columns(const OpStmt& op, const Loc& loc) {
             loc);
 }
 
+bool streams_rows(const ir::Program& program) {
+  return std::any_of(program.kernels.begin(), program.kernels.end(),
+                     [](const Kernel& kernel) { return !RowState(kernel).streams.empty(); });
+}
+
 }  // namespace
 
 CpuModule emit_cpu(const ir::Program& lowered, const CpuTarget& target) {
   CpuModule module;
   TextWriter out;
   out.line(fmt::format("// {}, generated by Tilewright for {}.", lowered.name, target.name()));
-  for (const char* header : {"math.h", "reduce.h", "gemm.h", "atomic.h"}) {
-    if (header == std::string_view("atomic.h") && !shares_elements(lowered)) continue;
+  for (const std::string_view header : {"math.h", "reduce.h", "gemm.h", "atomic.h", "row_stream.h"}) {
+    if (header == "atomic.h" && !shares_elements(lowered)) continue;
+    if (header == "row_stream.h" && !streams_rows(lowered)) continue;
     out.line(fmt::format("#include <tilewright/device/cpu/{}>", header));
   }
   out.line();

@@ -19,12 +19,13 @@ std::vector<ir::Access> last_is_written(const ir::OpStmt& op, const ir::Kernel&)
 
 std::vector<ir::Access> none(const ir::OpStmt&, const ir::Kernel&) { return {}; }
 
-constexpr ir::OpDef atom(std::string_view name, int num_tiles, int num_scalars) {
+using Effects = std::vector<ir::Access> (*)(const ir::OpStmt&, const ir::Kernel&);
+constexpr ir::OpDef atom(std::string_view name, int num_tiles, int num_scalars, Effects effects = last_is_written) {
   return {.name = name,
           .num_tiles = num_tiles,
           .num_scalars = num_scalars,
           .verify = nothing_to_verify,
-          .effects = last_is_written,
+          .effects = effects,
           .expand = nullptr};
 }
 
@@ -38,13 +39,12 @@ const ir::OpDef& cpu_copy_out() {
   static constexpr ir::OpDef kOp = atom("cpu.copy_out", 2, 5);
   return kOp;
 }
+const ir::OpDef& cpu_row_tile() {
+  static constexpr ir::OpDef kOp = atom("cpu.row_tile", 1, 0, none);
+  return kOp;
+}
 const ir::OpDef& cpu_prefetch() {
-  static constexpr ir::OpDef kOp = {.name = "cpu.prefetch",
-                                    .num_tiles = 1,
-                                    .num_scalars = 1,
-                                    .verify = nothing_to_verify,
-                                    .effects = none,
-                                    .expand = nullptr};
+  static constexpr ir::OpDef kOp = atom("cpu.prefetch", 1, 1, none);
   return kOp;
 }
 const ir::OpDef& cpu_gemm() {
@@ -53,6 +53,18 @@ const ir::OpDef& cpu_gemm() {
 }
 const ir::OpDef& cpu_reduce_row() {
   static constexpr ir::OpDef kOp = atom("cpu.reduce_row", 2, 0);
+  return kOp;
+}
+const ir::OpDef& cpu_begin_accumulate() {
+  static constexpr ir::OpDef kOp = atom("cpu.begin_accumulate", 2, 0);
+  return kOp;
+}
+const ir::OpDef& cpu_accumulate() {
+  static constexpr ir::OpDef kOp = atom("cpu.accumulate", 1, 0);
+  return kOp;
+}
+const ir::OpDef& cpu_end_accumulate() {
+  static constexpr ir::OpDef kOp = atom("cpu.end_accumulate", 2, 0);
   return kOp;
 }
 const ir::OpDef& cpu_reduce_columns() {

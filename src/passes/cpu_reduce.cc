@@ -76,7 +76,10 @@ class ReduceWriter {
     const std::optional<int64_t> n = src_.region[size_t(dim_)].extent.as_int();
     if (!n) return std::nullopt;
     ir::Attrs attrs = {{"op", std::string(functor.name)}, {"n", *n}, {"keeps", int64_t(keeps_)}};
-    if (stride(src_, dim_) == 1) return loops(make_atom(cpu_reduce_row(), std::move(attrs)), kept_.size());
+    if (stride(src_, dim_) == 1) {
+      attrs.emplace_back("padded", int64_t(rows_are_padded()));
+      return loops(make_atom(cpu_reduce_row(), std::move(attrs)), kept_.size());
+    }
     if (kept_.empty()) return std::nullopt;
     // Columns are rounded by functors, which there are for the 16-bit floats.
     const DType to = context_.kernel.tile(dst_.tile).dtype;
@@ -92,6 +95,14 @@ class ReduceWriter {
  private:
   int64_t stride(const TileRef& ref, int dim) const {
     return layout::stride_of(*context_.kernel.tile(ref.tile).layout, size_t(dim));
+  }
+  // Whether the storage of each row begins and ends with a cache line.
+  bool rows_are_padded() const {
+    constexpr int64_t kLineBytes = 64;
+    const int rank = int(src_.region.size());
+    const int64_t step = rank > 1 ? stride(src_, rank - 2) : 0;
+    const int64_t bytes = bytes_of(cpu_storage(context_.kernel.tile(src_.tile).dtype));
+    return dim_ == rank - 1 && src_.region.back().begin.is_int(0) && step * bytes % kLineBytes == 0;
   }
   OpStmt make_atom(const ir::OpDef& def, ir::Attrs attrs) const {
     return {.def = &def, .tiles = {src_, dst_}, .scalars = {}, .attrs = std::move(attrs)};

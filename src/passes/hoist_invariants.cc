@@ -1,5 +1,6 @@
 #include "ir/rewrite.h"
 #include "passes/passes.h"
+#include "passes/row_loops.h"
 
 #include <algorithm>
 #include <set>
@@ -32,10 +33,6 @@ class Effects : public ir::Visitor {
     }
     visit_parts(stmt);
   }
-  // The name of a tile's storage: checked and unchecked rows of one tile share theirs.
-  static const std::string& storage_name(const Kernel& kernel, TileId id) {
-    return kernel.tile(kernel.storage_of(id)).name;
-  }
   std::set<std::string> written;
   bool writes_global = false;
   std::set<ir::VarId> bound;
@@ -60,8 +57,8 @@ class Invariance : public ir::Visitor {
     if (e.is(ExprKind::load)) {
       const ir::Tile& tile = kernel_.tile(e.tile_id());
       // Tensors may overlap each other.
-      holds = !effects_.written.contains(Effects::storage_name(kernel_, e.tile_id())) &&
-              (tile.on_chip() || !effects_.writes_global);
+      holds =
+          !effects_.written.contains(storage_name(kernel_, e.tile_id())) && (tile.on_chip() || !effects_.writes_global);
     }
     costs |= e.is(ExprKind::load) || e.is(ExprKind::call) || e.is(ExprKind::div) || e.is(ExprKind::floordiv) ||
              e.is(ExprKind::floormod);

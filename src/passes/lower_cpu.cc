@@ -76,7 +76,6 @@ class CpuLowering : public FactRewriter {
   }
   bool lower_copy(const OpStmt& op, const Loc& loc, Block& out);
   bool copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& out);
-  Expr streams(const Tile& global) const;
   bool lower_gemm(const OpStmt& op, const Loc& loc, Block& out);
   bool gemm_fits(const OpStmt& op, std::string& why) const;
   bool lower_reduce(const OpStmt& op, const Loc& loc, Block& out);
@@ -156,14 +155,6 @@ bool CpuLowering::lower_copy(const OpStmt& op, const Loc& loc, Block& out) {
   return true;
 }
 
-// Whether a tensor is too large for the caches.
-Expr CpuLowering::streams(const Tile& global) const {
-  Expr elems = ir::int_imm(1);
-  for (const Expr& extent : global.shape) elems = elems * extent;
-  const int64_t elem_bytes = bytes_of(global.dtype), least = (target_.stream_bytes + elem_bytes - 1) / elem_bytes;
-  return ir::simplify(ir::le(ir::int_imm(least), elems), facts_);
-}
-
 // At most two wide dimensions: rows and columns.
 bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& out) {
   const TileRef &chip = op.tiles[in ? 1 : 0], &global = op.tiles[in ? 0 : 1];
@@ -214,7 +205,7 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   OpStmt atom{.def = in ? &cpu_copy_in() : &cpu_copy_out(),
               .tiles = op.tiles,
               .scalars = {row_stride, col_stride, valid_rows, valid_cols}};
-  if (!in) atom.scalars.push_back(streams(tile(global)));
+  if (!in) atom.scalars.push_back(ir::bool_imm(false));
   atom.attrs = {{"rows", rows}, {"cols", cols}, {"ld", ld}};
   out.push_back(ir::make_stmt(std::move(atom), loc));
   return true;

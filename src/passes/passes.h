@@ -38,6 +38,10 @@ ir::Program hoist_invariants(const ir::Program& program);
 // whole number of vectors, into the padding behind the rows, whose contents mean nothing.
 ir::Program pad_rows(const ir::Program& program, const CpuTarget& target);
 
+// Requires one-dimensional nests with their invariants in front of them. Establishes that neighbouring copies, nests
+// and reductions of one row run chunk by chunk, so that four vectors pass from one to the next in registers.
+ir::Program fuse_columns(const ir::Program& program, const CpuTarget& target);
+
 // Requires guarded accesses (it hides the ranges of block indices behind lets). Removes use_swizzle's effect from the
 // kernel by computing block indices from the launch order.
 ir::Program map_grid_cpu(const ir::Program& program, const ir::Program& original);

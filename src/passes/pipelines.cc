@@ -47,6 +47,8 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
   p = checked(pad_rows(p, target), "pad_rows");
   // Whole nests are needed no longer.
   p = checked(hoist_invariants(p), "hoist_invariants");
+  // Lets of a row are in front of its nests now, which leaves the nests next to copies and reductions.
+  p = checked(fuse_columns(p, target), "fuse_columns");
   // Last: it hides the ranges of block indices.
   return checked(map_grid_cpu(p, program), "map_grid_cpu");
 }

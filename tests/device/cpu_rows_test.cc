@@ -144,7 +144,31 @@ void check_rows() {
         std::is_same_v<R, AbsSumOf> || std::is_same_v<R, AbsMaxOf> ? R::expect(std::vector<T>{row[0]}).value : row[0];
     const T from = cpu::reduce_row<typename R::Op>(row.data() + 64, n, start);
     EXPECT_TRUE(started.fits(from)) << n << " " << typeid(T).name();
+    EXPECT_TRUE(want.fits(cpu::reduce_padded_row<typename R::Op>(row.data() + 64, n))) << n << " " << typeid(T).name();
   }
+}
+
+// A row in two parts: the first of whole vectors, the last one in storage that goes on to the end of a line.
+template <class R, class T, int N>
+void check_parts() {
+  constexpr int kLanes = TW_VEC_BYTES / int(sizeof(T)), kFirst = 6 * kLanes;
+  const std::vector<T> values = random_elements<T>(size_t{kFirst + N}, 3);
+  std::vector<T> row = random_elements<T>(size_t{kFirst + N + 64}, 4);
+  std::copy(values.begin(), values.end(), row.begin());
+  cpu::RowReduction<typename R::Op, T> reduction;
+  reduction.template take<kFirst>(row.data());
+  reduction.template take<N>(row.data() + kFirst);
+  EXPECT_TRUE(R::expect(values).fits(reduction.result())) << N << " " << typeid(T).name();
+}
+
+template <class R, class T>
+void check_all_parts() {
+  check_parts<R, T, 0>();
+  check_parts<R, T, 1>();
+  check_parts<R, T, 3>();
+  check_parts<R, T, 16>();
+  check_parts<R, T, 31>();
+  check_parts<R, T, 61>();
 }
 
 template <class R, class T>
@@ -193,6 +217,14 @@ TYPED_TEST(CpuReduce, Rows) {
     check_rows<BitOrOf, TypeParam>();
     check_rows<BitXorOf, TypeParam>();
   }
+}
+
+TYPED_TEST(CpuReduce, Parts) {
+  check_all_parts<SumOf, TypeParam>();
+  check_all_parts<MaxOf, TypeParam>();
+  check_all_parts<MinOf, TypeParam>();
+  check_all_parts<AbsMaxOf, TypeParam>();
+  if constexpr (std::is_integral_v<TypeParam>) check_all_parts<BitAndOf, TypeParam>();
 }
 
 TYPED_TEST(CpuReduce, Columns) {
@@ -251,7 +283,8 @@ void check_stream(int offset, int row_stride, int valid_rows, int valid_cols) {
   // From an aligned place, so that `offset` decides which path runs.
   std::vector<D> memory(size_t(R * row_stride + C + 256));
   std::memset(static_cast<void*>(memory.data()), 0x5a, memory.size() * sizeof(D));
-  const size_t first = size_t(cpu::to_next_line(memory.data()) + offset);
+  const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data()) % 64 / sizeof(D);
+  const size_t first = (64 / sizeof(D) - misaligned) % (64 / sizeof(D)) + size_t(offset);
   std::vector<D> want = memory;
   for (int r = 0; r < std::min(valid_rows, R); ++r) {
     for (int c = 0; c < std::min(valid_cols, C); ++c)
@@ -291,8 +324,8 @@ TYPED_TEST(CpuStream, WritesTheSameBytes) {
 }
 
 TEST(CpuPrefetch, MayPointAnywhere) {
-  cpu::prefetch<3>(nullptr);
-  cpu::prefetch<1>(reinterpret_cast<const void*>(~uintptr_t(0) - 5));
+  cpu::prefetch<50, 1>(static_cast<const float*>(nullptr));
+  cpu::prefetch<1, 2>(reinterpret_cast<const float*>(~uintptr_t(0) - 5));
 }
 
 }  // namespace

@@ -65,39 +65,52 @@ Lowered doubled(int64_t rows, int64_t width, int64_t block_rows, const CpuTarget
 
 TEST(FuseRows, CopiesAndNestsBecomeOneLoopOverOneRow) {
   const Lowered k = doubled(100, 96, 10);
-  EXPECT_TRUE(k.has("for row in serial(0:10)")) << k.text;
+  EXPECT_EQ(k.count("for row in serial("), 1) << k.text;
   EXPECT_EQ(k.count("serial("), 1) << k.text;
   EXPECT_EQ(k.storage("x"), 96);
+  EXPECT_TRUE(k.has("cpu.row_tile")) << k.text;
 }
 
-TEST(FuseRows, FetchesTheRowSomeRowsAhead) {
-  const Lowered k = doubled(100, 96, 10);  // rows of 6 lines, 10 of them in 4 KiB
-  EXPECT_EQ(k.count("cpu.prefetch"), 3) << k.text;
-  EXPECT_TRUE(k.has("960")) << k.text;
-}
-
-TEST(FuseRows, FetchesNothingBelowABlockThatTheNextOneDoesNotContinue) {
-  const Lowered k(64, 96, [&](const T::Tile& X, const T::Tile& Y) {
-    auto [bx, by] = T::Kernel({3, 4});
-    auto x = T::alloc_fragment({16, 32}, T::f32, "x");
-    T::copy(X(by * 16, bx * 32), x);
-    for (auto [i, j] : T::Parallel(16, 32)) x(i, j) = x(i, j) * 2;
-    T::copy(x, Y(by * 16, bx * 32));
+// Sums of the rows of [rows, width] in blocks of block_rows x block_cols.
+Lowered summed(int64_t rows, int64_t width, int64_t block_rows, int64_t block_cols) {
+  return Lowered(rows, width, [&](const T::Tile& X, const T::Tile& Y) {
+    auto [bx, by] = T::Kernel({T::ceildiv(width, block_cols), T::ceildiv(rows, block_rows)});
+    auto x = T::alloc_fragment({block_rows, block_cols}, T::f32, "x");
+    auto sum = T::alloc_fragment({block_rows}, T::f32, "sum");
+    T::copy(X(by * block_rows, bx * block_cols), x);
+    T::reduce_sum(x, sum);
+    for (auto i : T::Parallel(block_rows)) Y(by * block_rows + i, bx) = sum(i);
   });
-  EXPECT_TRUE(k.has("for row in serial(0:16)")) << k.text;
-  // 32 rows of 128 bytes ahead: never inside the block.
-  EXPECT_FALSE(k.has("cpu.prefetch")) << k.text;
 }
 
-TEST(FuseRows, TheLastRowsOfABlockThatTheNextOneDoesNotContinueFetchNothing) {
-  const Lowered k(256, 192, [&](const T::Tile& X, const T::Tile& Y) {
-    auto [bx, by] = T::Kernel({2, 4});
-    auto x = T::alloc_fragment({64, 96}, T::f32, "x");
-    T::copy(X(by * 64, bx * 96), x);
-    for (auto [i, j] : T::Parallel(64, 96)) x(i, j) = x(i, j) * 2;
-    T::copy(x, Y(by * 64, bx * 96));
+TEST(FuseRows, ReadsAheadWhereNothingIsWritten) {
+  const Lowered k(100, 96, [&](const T::Tile& X, const T::Tile& Y) {
+    auto [b] = T::Kernel({10});
+    auto x = T::alloc_fragment({10, 96}, T::f32, "x");
+    auto sum = T::alloc_fragment({10}, T::f32, "sum");
+    T::copy(X(b * 10, 0), x);
+    T::reduce_sum(x, sum);
+    for (auto i : T::Parallel(10)) Y(b, i) = sum(i);
   });
+  EXPECT_EQ(k.count("cpu.prefetch"), 1) << k.text;
+  EXPECT_TRUE(k.has("; 960)")) << k.text;  // ten rows of 384 bytes in 4 KiB
+  EXPECT_FALSE(doubled(100, 96, 10).has("cpu.prefetch"));
+}
+
+TEST(FuseRows, ReadsNothingAheadBelowABlockThatTheNextOneDoesNotContinue) {
+  // Sixteen rows, of which 32 are in 4 KiB.
+  EXPECT_FALSE(summed(64, 96, 16, 32).has("cpu.prefetch"));
+  // Ten rows ahead: not for the last ten of a block.
+  const Lowered k = summed(256, 192, 64, 96);
   EXPECT_TRUE(k.has("select(row + 10 < 64, 1920, 0)") || k.has("select(row < 54, 1920, 0)")) << k.text;
+}
+
+TEST(FuseRows, EndsWithTheTensorsWhereRowsOutsideLeaveNoTrace) {
+  const Lowered k = doubled(101, 96, 10);
+  EXPECT_TRUE(k.has("serial(0:+min(10, 101 - bx * 10))") || k.has("serial(0:+min(101 - bx * 10, 10))") ||
+              k.has("serial(0:min(101 - bx * 10, 10))"))
+      << k.text;
+  EXPECT_TRUE(summed(101, 96, 10, 96).has("row in serial(0:10)"));
 }
 
 TEST(FuseRows, ATileThatIsReadAcrossRowsStaysWhole) {
@@ -163,23 +176,24 @@ TEST(FuseRows, ARowThatAnotherPassOfALoopReadsStays) {
 }
 
 TEST(PadRows, WholeRowsRunToAWholeVector) {
-  EXPECT_TRUE(doubled(100, 187, 10).has("parallel(0:192)"));
-  EXPECT_TRUE(doubled(100, 192, 10).has("parallel(0:192)"));
+  EXPECT_TRUE(doubled(100, 61, 10).has("parallel(0:64)"));
+  EXPECT_TRUE(doubled(100, 64, 10).has("parallel(0:64)"));
   const CpuTarget narrow{.level = CpuLevel::x86_64};
-  EXPECT_TRUE(doubled(100, 187, 10, narrow).has("parallel(0:188)"));
+  EXPECT_TRUE(doubled(100, 29, 10, narrow).has("parallel(0:32)"));
+  EXPECT_TRUE(doubled(100, 25, 10, narrow).has("parallel(0:28)"));
 }
 
 TEST(PadRows, TensorsAndPartsOfRowsAreNotPadded) {
-  const Lowered k(16, 187, [&](const T::Tile& X, const T::Tile& Y) {
+  const Lowered k(16, 61, [&](const T::Tile& X, const T::Tile& Y) {
     auto blocks = T::Kernel({1});
-    auto x = T::alloc_fragment({16, 187}, T::f32, "x");
-    auto y = T::alloc_fragment({16, 250}, T::f32, "y");
+    auto x = T::alloc_fragment({16, 61}, T::f32, "x");
+    auto y = T::alloc_fragment({16, 90}, T::f32, "y");
     T::copy(X, x);
-    for (auto [i, j] : T::Parallel(16, 187)) x(i, j) = x(i, j) * X(0, j);
-    for (auto [i, j] : T::Parallel(16, 187)) y(i, j) = x(i, j);
+    for (auto [i, j] : T::Parallel(16, 61)) x(i, j) = x(i, j) * X(0, j);
+    for (auto [i, j] : T::Parallel(16, 61)) y(i, j) = x(i, j);
     T::copy(x, Y);
   });
-  EXPECT_EQ(k.count("parallel(0:187)"), 2) << k.text;
+  EXPECT_EQ(k.count("parallel(0:61)"), 2) << k.text;
 }
 
 TEST(HoistInvariants, AQuotientOfARowIsComputedOnce) {
@@ -210,12 +224,81 @@ TEST(HoistInvariants, WhatTheNestWritesOrASelectGuardsStays) {
   EXPECT_FALSE(k.has("let")) << k.text;
 }
 
-TEST(LowerCpu, OnlyTensorsBeyondTheCacheAreStreamed) {
+TEST(FuseColumns, CopiesNestsAndReductionsShareChunks) {
+  const Lowered k(16, 200, [&](const T::Tile& X, const T::Tile& Y) {
+    auto blocks = T::Kernel({1});
+    auto x = T::alloc_fragment({16, 200}, T::f32, "x");
+    auto y = T::alloc_fragment({16, 200}, T::f32, "y");
+    auto sum = T::alloc_fragment({16}, T::f32, "sum");
+    T::copy(X, x);
+    for (auto [i, j] : T::Parallel(16, 200)) y(i, j) = x(i, j) * x(i, j);
+    T::reduce_sum(y, sum);
+    for (auto [i, j] : T::Parallel(16, 200)) x(i, j) = x(i, j) * sum(i);
+    T::copy(x, Y);
+  });
+  // Three chunks of 64 and 8 columns more, padded to 16 where a nest computes; once until the sum is known, and after.
+  EXPECT_EQ(k.count("for chunk in serial(0:3)"), 2) << k.text;
+  EXPECT_EQ(k.count("cpu.accumulate"), 2) << k.text;
+  EXPECT_EQ(k.count("parallel(0:64)"), 2) << k.text;
+  EXPECT_EQ(k.count("parallel(0:16)"), 2) << k.text;
+}
+
+TEST(FuseColumns, TheNextRowIsFetchedWhileARowIsComputed) {
+  const Lowered k(160, 256, [&](const T::Tile& X, const T::Tile& Y) {
+    auto [b] = T::Kernel({10});
+    auto x = T::alloc_fragment({16, 256}, T::f32, "x");
+    auto top = T::alloc_fragment({16}, T::f32, "top");
+    auto sum = T::alloc_fragment({16}, T::f32, "sum");
+    T::copy(X(b * 16, 0), x);
+    T::reduce_max(x, top);
+    for (auto [i, j] : T::Parallel(16, 256)) x(i, j) = T::exp(x(i, j) - top(i));
+    T::reduce_sum(x, sum);
+    for (auto [i, j] : T::Parallel(16, 256)) x(i, j) = x(i, j) / sum(i);
+    T::copy(x, Y(b * 16, 0));
+  });
+  EXPECT_EQ(k.count("cpu.prefetch"), 1) << k.text;
+  EXPECT_LT(k.text.find("cpu.prefetch"), k.text.find("exp(")) << k.text;
+  EXPECT_GT(k.text.find("cpu.prefetch"), k.text.find("cpu.end_accumulate")) << k.text;
+}
+
+TEST(FuseColumns, AReadOfAnotherColumnEndsAChunk) {
+  const Lowered k(16, 256, [&](const T::Tile& X, const T::Tile& Y) {
+    auto blocks = T::Kernel({1});
+    auto x = T::alloc_fragment({16, 256}, T::f32, "x");
+    auto y = T::alloc_fragment({16, 256}, T::f32, "y");
+    T::copy(X, x);
+    for (auto [i, j] : T::Parallel(16, 256)) y(i, j) = x(i, 255 - j);
+    T::copy(y, Y);
+  });
+  EXPECT_EQ(k.count("for chunk in serial(0:4)"), 1) << k.text;  // the nest and the copy out
+  EXPECT_TRUE(k.has("cols = 256")) << k.text;                   // the copy in
+}
+
+TEST(FuseColumns, ShortRowsStayWhole) { EXPECT_FALSE(doubled(100, 127, 10).has("chunk")); }
+
+TEST(FuseColumns, OnlyTensorsBeyondTheCacheAreStreamed) {
   // 100 x 96 floats are 38400 bytes.
   for (const int64_t least : {38400, 38401}) {
     const Lowered k = doubled(100, 96, 10, {.level = CpuLevel::avx512, .stream_bytes = least});
     EXPECT_EQ(k.has(", true)"), least == 38400) << k.text;
   }
+}
+
+TEST(FuseColumns, WritesAfterAReductionAreNotStreamed) {
+  const CpuTarget target{.level = CpuLevel::avx512, .stream_bytes = 1};
+  const Lowered k(
+      16, 256,
+      [&](const T::Tile& X, const T::Tile& Y) {
+        auto blocks = T::Kernel({1});
+        auto x = T::alloc_fragment({16, 256}, T::f32, "x");
+        auto top = T::alloc_fragment({16}, T::f32, "top");
+        T::copy(X, x);
+        T::reduce_max(x, top);
+        for (auto [i, j] : T::Parallel(16, 256)) x(i, j) = x(i, j) - top(i);
+        T::copy(x, Y);
+      },
+      target);
+  EXPECT_FALSE(k.has(", true)")) << k.text;
 }
 
 }  // namespace

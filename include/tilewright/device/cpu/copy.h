@@ -107,12 +107,69 @@ constexpr int padded_cols() {
   return kUp <= kLd ? kUp : kCols;
 }
 
-// Asks for kLines lines from `from` on, which may lie anywhere: a prefetch never faults. Into the second-level cache:
-// the first is full of what is being worked on, and its few miss buffers are what bounds a core's share of the memory.
-template <int kLines>
-TW_INLINE void prefetch(const void* from) {
+// Asks for the lines of N elements, which may lie anywhere: a prefetch never faults. Into the cache of level kLevel:
+// the few miss buffers of the first are what bounds a core's share of the memory.
+template <int N, int kLevel, class S>
+TW_INLINE void prefetch(const S* from) {
   TW_UNROLL(8)
-  for (int i = 0; i < kLines; ++i) __builtin_prefetch(static_cast<const char*>(from) + i * kLineBytes, 0, 2);
+  for (int byte = 0; byte < N * int(sizeof(S)); byte += kLineBytes)
+    __builtin_prefetch(reinterpret_cast<const char*>(from) + byte, 0, kLevel == 1 ? 3 : 2);
+}
+
+// Lane l is v[l + kBy], 0 from the end of v on.
+template <int kBy, class V, int... I>
+TW_INLINE V shift_lanes(V v, Lanes<I...>) {
+  constexpr int kLanes = int(sizeof...(I));
+  return __builtin_shufflevector(v, V{}, (I + kBy < kLanes ? I + kBy : kLanes)...);
+}
+
+// As many lanes as a vector has, from lane kFrom of `a` on and on into `b`.
+template <int kFrom, class V, int... I>
+TW_INLINE V lanes_across(V a, V b, Lanes<I...>) {
+  return __builtin_shufflevector(a, b, (I + kFrom)...);
+}
+
+// N elements, then zeros up to kPadded: N or the next whole vector. A few vectors are written out, so that the compiler
+// sees through them, and the last one is a single store, which a later load of it can take its value from.
+template <int N, int kPadded, class D, class S>
+TW_INLINE void convert_padded(D* to, const S* from) {
+  convert(to, from, N);
+  if constexpr (kPadded > N) fill(to + N, D{}, kPadded - N);
+}
+template <int N, int kPadded, class T>
+TW_INLINE void convert_padded(T* to, const T* from) {
+  constexpr int kLanes = TW_VEC_BYTES / int(sizeof(T)), kWhole = N / kLanes, kRest = N % kLanes;
+  if constexpr (kWhole > 8 || kWhole == 0) {
+    convert(to, from, N);
+    if constexpr (kPadded > N) fill(to + N, T{}, kPadded - N);
+  } else {
+    TW_UNROLL(8) for (int v = 0; v < kWhole; ++v) store(to + v * kLanes, load<Vec<T>>(from + v * kLanes));
+    if constexpr (kRest > 0) {
+      const Vec<T> last = load<Vec<T>>(from + N - kLanes);
+      if constexpr (kPadded > N)
+        store(to + kWhole * kLanes, shift_lanes<kLanes - kRest>(last, FirstLanes<kLanes>{}));
+      else
+        store(to + N - kLanes, last);
+    }
+  }
+}
+
+// N elements from storage that goes on to kPadded: N or the next whole vector, in which case the last store is made of
+// the last two vectors, so that no load lies across the stores of two.
+template <int N, int kPadded, class D, class S>
+TW_INLINE void convert_from_padded(D* to, const S* from) {
+  convert(to, from, N);
+}
+template <int N, int kPadded, class T>
+TW_INLINE void convert_from_padded(T* to, const T* from) {
+  constexpr int kLanes = TW_VEC_BYTES / int(sizeof(T)), kWhole = N / kLanes, kRest = N % kLanes;
+  if constexpr (kWhole > 8 || kWhole == 0 || kRest == 0 || kPadded == N) {
+    convert_padded<N, N>(to, from);
+  } else {
+    TW_UNROLL(8) for (int v = 0; v < kWhole; ++v) store(to + v * kLanes, load<Vec<T>>(from + v * kLanes));
+    const Vec<T> before = load<Vec<T>>(from + (kWhole - 1) * kLanes), last = load<Vec<T>>(from + kWhole * kLanes);
+    store(to + N - kLanes, lanes_across<kRest>(before, last, FirstLanes<kLanes>{}));
+  }
 }
 
 // dst[r * kLd + c] = src[r * row_stride + c] inside the tensor, 0 outside.
@@ -122,8 +179,7 @@ TW_INLINE void copy_in(const S* src, long long row_stride, long long valid_rows,
   const int rows = clip(valid_rows, kRows), cols = clip(valid_cols, kCols);
   if (cols == kCols) {  // constant trip counts
     for (int r = 0; r < rows; ++r) {
-      convert(dst + r * kLd, src + r * row_stride, kCols);
-      if constexpr (kPadded > kCols) fill(dst + r * kLd + kCols, D{}, kPadded - kCols);
+      convert_padded<kCols, kPadded>(dst + r * kLd, src + r * row_stride);
     }
   } else {
     for (int r = 0; r < rows; ++r) {
@@ -173,70 +229,43 @@ TW_INLINE void finish_streaming() { __builtin_ia32_sfence(); }
 TW_INLINE void finish_streaming() {}
 #endif
 
-// `to` is aligned to the size of v: a vector, or an element of 4 or 8 bytes. Smaller ones have no streaming store.
-template <class V, class T>
-TW_INLINE void stream(T* to, V v) {
+// `to` is aligned to the size of v.
+template <class T>
+TW_INLINE void stream(T* to, Vec<float> v) {
 #if defined(__clang__)
-  if constexpr (sizeof(V) >= 16) {
-    __builtin_nontemporal_store(v, reinterpret_cast<V*>(to));
-  } else if constexpr (sizeof(V) == 8) {
-    __builtin_nontemporal_store(bit_cast<long long>(v), reinterpret_cast<long long*>(to));
-  } else if constexpr (sizeof(V) == 4) {
-    __builtin_nontemporal_store(bit_cast<int>(v), reinterpret_cast<int*>(to));
-  } else {
-    store(to, v);
-  }
-#elif defined(__SSE2__)
-#if defined(__AVX512F__)
-  if constexpr (sizeof(V) == 64) return __builtin_ia32_movntps512(reinterpret_cast<float*>(to), v);
-#endif
-#if defined(__AVX__)
-  if constexpr (sizeof(V) == 32) return __builtin_ia32_movntps256(reinterpret_cast<float*>(to), v);
-#endif
-  if constexpr (sizeof(V) == 16) return __builtin_ia32_movntps(reinterpret_cast<float*>(to), v);
-  if constexpr (sizeof(V) == 8)
-    return __builtin_ia32_movnti64(reinterpret_cast<long long*>(to), bit_cast<long long>(v));
-  if constexpr (sizeof(V) == 4) return __builtin_ia32_movnti(reinterpret_cast<int*>(to), bit_cast<int>(v));
-  if constexpr (sizeof(V) < 4) store(to, v);
+  __builtin_nontemporal_store(v, reinterpret_cast<Vec<float>*>(to));
+#elif TW_VEC_BYTES == 64 && defined(__AVX512F__)
+  __builtin_ia32_movntps512(reinterpret_cast<float*>(to), v);
+#elif TW_VEC_BYTES == 32 && defined(__AVX__)
+  __builtin_ia32_movntps256(reinterpret_cast<float*>(to), v);
+#elif TW_VEC_BYTES == 16 && defined(__SSE2__)
+  __builtin_ia32_movntps(reinterpret_cast<float*>(to), v);
 #else
   store(to, v);
 #endif
 }
 
-// Elements from `to` on until the next line begins; `to` is aligned to its size.
-template <class D>
-TW_INLINE int to_next_line(const D* to) {
-  return int((0 - reinterpret_cast<unsigned long long>(to)) % kLineBytes / sizeof(D));
-}
-
-// One row. Elements before the first whole vector and after the last go one by one and meet those of the next row in
-// the same write buffer.
+// Whole lines: `to` and n are multiples of one.
 template <class D, class S>
 TW_INLINE void stream_row(D* to, const S* from, int n) {
   constexpr int kLanes = TW_VEC_BYTES / int(sizeof(D));
-  const int gap = to_next_line(to), head = gap < n ? gap : n;
-  int i = 0;
-  for (; i < head; ++i) stream(to + i, Convert<D, S>::one(from[i]));
-  for (; i + kLanes <= n; i += kLanes) {
+  for (int i = 0; i < n; i += kLanes) {
     D lanes[kLanes];
     convert(lanes, from + i, kLanes);
     stream(to + i, load<Vec<float>>(lanes));  // the bits of any type
   }
-  for (; i < n; ++i) stream(to + i, Convert<D, S>::one(from[i]));
 }
 
-// Whether the lines that rows begin and end in are filled by neighbouring rows: a partial line costs as much as many
-// whole ones. Elements below 4 bytes are streamed in vectors only.
+// Whether rows begin and end with a line: a partial line costs as much as many whole ones.
 template <int kRows, int kCols, class D>
 TW_INLINE bool fills_lines(const D* dst, long long row_stride) {
-  const unsigned long long at = reinterpret_cast<unsigned long long>(dst), step = row_stride * sizeof(D);
-  const bool aligned = (at | (kRows > 1 ? step : 0) | kCols * sizeof(D)) % kLineBytes == 0;
-  const bool joined = sizeof(D) >= 4 && at % sizeof(D) == 0 && (kRows == 1 || row_stride == kCols);
-  return aligned || joined;
+  constexpr unsigned long long kSize = sizeof(D);
+  const unsigned long long at = reinterpret_cast<unsigned long long>(dst);
+  return (at | (kRows > 1 ? row_stride * kSize : 0) | kCols * kSize) % kLineBytes == 0;
 }
 
 // dst[r * row_stride + c] = src[r * kLd + c] for what is inside the tensor; nothing else is written. With `streams`,
-// past the caches where that fills lines; whoever calls with it calls finish_streaming() in the end.
+// past the caches where its rows are whole lines; whoever calls with it calls finish_streaming() in the end.
 template <int kRows, int kCols, int kLd, class D, class S>
 TW_INLINE void copy_out(const S* src, D* dst, long long row_stride, long long valid_rows, long long valid_cols,
                         bool streams = false) {
@@ -246,7 +275,8 @@ TW_INLINE void copy_out(const S* src, D* dst, long long row_stride, long long va
     return;
   }
   if (cols == kCols) {
-    for (int r = 0; r < rows; ++r) convert(dst + r * row_stride, src + r * kLd, kCols);
+    for (int r = 0; r < rows; ++r)
+      convert_from_padded<kCols, padded_cols<S, kCols, kLd>()>(dst + r * row_stride, src + r * kLd);
   } else {
     for (int r = 0; r < rows; ++r) convert(dst + r * row_stride, src + r * kLd, cols);
   }

@@ -130,18 +130,6 @@ struct BitXor : Plain {
 
 namespace reduce_detail {
 
-template <int... I>
-struct Lanes {};
-#if defined(__clang__)
-template <class, int... I>
-using LanesOf = Lanes<I...>;
-template <int N>
-using FirstLanes = __make_integer_seq<LanesOf, int, N>;
-#else
-template <int N>
-using FirstLanes = Lanes<__integer_pack(N)...>;
-#endif
-
 // As many lanes as `Half` has, from kFrom on.
 template <class Half, int kFrom, class V, int... I>
 TW_INLINE Half lanes_from(V v, Lanes<I...>) {
@@ -171,27 +159,38 @@ TW_INLINE T combine_lanes(Vec<T, kBytes> v) {
   }
 }
 
-// The last `count` lanes of the vector that ends at `end`, the identity in the others, which belong to the vector
-// before: a table that is read at an offset makes the mask.
-template <class Op, class T, int kBytes>
-TW_INLINE Vec<T, kBytes> last_lanes(const T* end, int count) {
-  constexpr int kLanes = kBytes / int(sizeof(T));
-  using V = Vec<T, kBytes>;
-  using Mask = decltype(V{} < V{});
+// Vectors with `count` lanes kept at their end or at their beginning, and the identity in the others: a table that is
+// read at an offset makes the mask.
+template <class V>
+TW_INLINE auto end_mask(int count) -> decltype(V{} < V{}) {
   struct Table {
-    unsigned char bytes[2 * kBytes];
+    unsigned char bytes[3 * sizeof(V)];
     constexpr Table() : bytes{} {
-      for (int i = kBytes; i < 2 * kBytes; ++i) bytes[i] = 0xff;
+      for (unsigned long i = sizeof(V); i < 2 * sizeof(V); ++i) bytes[i] = 0xff;
     }
   };
   alignas(64) static constexpr Table kTable;
-  const Mask keep = load<Mask>(kTable.bytes + count * int(sizeof(T)));
-  return keep ? Op::element(load<V>(end - kLanes)) : V{} + Op::template identity<T>();
+  return load<decltype(V{} < V{})>(kTable.bytes + count);
 }
 
-// n >= kLanes elements in vectors of kBytes and several independent chains: a single one would wait for the latency of
-// each step.
+// The last `count` lanes of the vector that ends at `end`; the others belong to the vector before.
 template <class Op, class T, int kBytes>
+TW_INLINE Vec<T, kBytes> last_lanes(const T* end, int count) {
+  using V = Vec<T, kBytes>;
+  const V v = Op::element(load<V>(end - kBytes / int(sizeof(T))));
+  return end_mask<V>(count * int(sizeof(T))) ? v : V{} + Op::template identity<T>();
+}
+// The first `count` lanes of the vector at `from`, which lies in storage as a whole.
+template <class Op, class T, int kBytes>
+TW_INLINE Vec<T, kBytes> first_lanes(const T* from, int count) {
+  using V = Vec<T, kBytes>;
+  const V v = Op::element(load<V>(from));
+  return end_mask<V>(2 * kBytes - count * int(sizeof(T))) ? v : V{} + Op::template identity<T>();
+}
+
+// Vectors of kBytes and several independent chains: a single one would wait for the latency of each step. n is at least
+// a vector, or the storage of the last one is whole (kPadded), which spares a load across the stores of two vectors.
+template <class Op, class T, int kBytes, bool kPadded>
 TW_INLINE T reduce_vectors(const T* row, i64 n) {
   constexpr int kLanes = kBytes / int(sizeof(T)), kChains = 4;
   using V = Vec<T, kBytes>;
@@ -207,7 +206,12 @@ TW_INLINE T reduce_vectors(const T* row, i64 n) {
     acc[c] = Op::combine(acc[c], Op::element(load<V>(row + i)));
     i += kLanes;
   }
-  if (i < n) acc[kChains - 1] = Op::combine(acc[kChains - 1], last_lanes<Op, T, kBytes>(row + n, int(n - i)));
+  if (i < n) {
+    if constexpr (kPadded)
+      acc[kChains - 1] = Op::combine(acc[kChains - 1], first_lanes<Op, T, kBytes>(row + i, int(n - i)));
+    else
+      acc[kChains - 1] = Op::combine(acc[kChains - 1], last_lanes<Op, T, kBytes>(row + n, int(n - i)));
+  }
   return combine_lanes<Op, T, kBytes>(Op::combine(Op::combine(acc[0], acc[1]), Op::combine(acc[2], acc[3])));
 }
 
@@ -219,9 +223,9 @@ TW_INLINE T reduce_row(const T* row, i64 n) {
   constexpr int kWide = TW_VEC_BYTES / int(sizeof(T)), kNarrow = 16 / int(sizeof(T));
   T result = Op::template identity<T>();
   if (n >= kWide) {
-    result = reduce_detail::reduce_vectors<Op, T, TW_VEC_BYTES>(row, n);
+    result = reduce_detail::reduce_vectors<Op, T, TW_VEC_BYTES, false>(row, n);
   } else if (n >= kNarrow) {
-    result = reduce_detail::reduce_vectors<Op, T, 16>(row, n);
+    result = reduce_detail::reduce_vectors<Op, T, 16, false>(row, n);
   } else {
     for (i64 i = 0; i < n; ++i) result = T(Op::combine(result, T(Op::element(row[i]))));
   }
@@ -233,6 +237,45 @@ template <class Op, class T>
 TW_INLINE T reduce_row(const T* row, i64 n, T start) {
   return T(Op::combine(reduce_row<Op>(row, n), start));
 }
+
+// The same for rows whose storage goes on to a whole vector.
+template <class Op, class T>
+TW_INLINE T reduce_padded_row(const T* row, i64 n) {
+  return reduce_detail::reduce_vectors<Op, T, TW_VEC_BYTES, true>(row, n);
+}
+template <class Op, class T>
+TW_INLINE T reduce_padded_row(const T* row, i64 n, T start) {
+  return T(Op::combine(reduce_padded_row<Op>(row, n), start));
+}
+
+// The same for a row that comes in parts, of which only the last one may end within a vector, whose storage is whole.
+template <class Op, class T>
+class RowReduction {
+ public:
+  TW_INLINE RowReduction() {
+    for (int c = 0; c < kChains; ++c) acc_[c] = V{} + Op::template identity<T>();
+  }
+  template <int N>
+  TW_INLINE void take(const T* part) {
+    constexpr int kWhole = N / kLanes, kRest = N % kLanes;
+    TW_UNROLL(16)
+    for (int v = 0; v < kWhole; ++v)
+      acc_[v % kChains] = Op::combine(acc_[v % kChains], Op::element(load<V>(part + v * kLanes)));
+    if constexpr (kRest > 0)
+      acc_[kWhole % kChains] = Op::combine(
+          acc_[kWhole % kChains], reduce_detail::first_lanes<Op, T, TW_VEC_BYTES>(part + kWhole * kLanes, kRest));
+  }
+  TW_INLINE T result() const {
+    return reduce_detail::combine_lanes<Op, T, TW_VEC_BYTES>(
+        Op::combine(Op::combine(acc_[0], acc_[1]), Op::combine(acc_[2], acc_[3])));
+  }
+  TW_INLINE T result(T start) const { return T(Op::combine(result(), start)); }
+
+ private:
+  using V = Vec<T>;
+  static constexpr int kLanes = TW_VEC_BYTES / int(sizeof(T)), kChains = 4;
+  V acc_[kChains];
+};
 
 // ---- columns
 

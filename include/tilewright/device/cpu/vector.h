@@ -69,6 +69,19 @@ TW_INLINE V broadcast(T x) {
   return x - V{};  // exact for every x, -0 included (x + 0 would lose its sign)
 }
 
+// The numbers of lanes, for __builtin_shufflevector.
+template <int... I>
+struct Lanes {};
+#if defined(__clang__)
+template <class, int... I>
+using LanesOf = Lanes<I...>;
+template <int N>
+using FirstLanes = __make_integer_seq<LanesOf, int, N>;
+#else
+template <int N>
+using FirstLanes = Lanes<__integer_pack(N)...>;
+#endif
+
 template <class To, class From>
 TW_INLINE To bit_cast(From x) {
   static_assert(sizeof(To) == sizeof(From));

@@ -1,0 +1,238 @@
+#include "ir/rewrite.h"
+#include "ops/access.h"
+#include "passes/column_loops.h"
+#include "passes/cpu_atoms.h"
+#include "passes/passes.h"
+#include "passes/row_loops.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace tilewright::passes {
+
+using ir::Block;
+using ir::Expr;
+using ir::ExprKind;
+using ir::Kernel;
+using ir::OpStmt;
+using ir::Stmt;
+using ir::Tile;
+using ir::TileRef;
+
+namespace {
+
+constexpr int64_t kLineBytes = 64;
+// Of rows with a gap between them: the lines that they begin and end in are not whole, and cost as much as many that
+// are.
+constexpr int64_t kLeastRaggedBytes = 1024;
+
+bool is_copy(const ColumnLoop& loop) {
+  const auto* op = ir::get_if<OpStmt>(loop.stmt);
+  return op && (op->def == &cpu_copy_in() || op->def == &cpu_copy_out());
+}
+
+class ColumnFusion : public ir::Rewriter {
+ public:
+  ColumnFusion(const Kernel& kernel, const CpuTarget& target, ir::VarId& next_var)
+      : kernel_(kernel),
+        uses_(row_uses(kernel.body, kernel, {})),
+        chunk_(target.vector_bytes()),
+        stream_bytes_(target.stream_bytes),
+        next_var_(next_var) {}
+  using Rewriter::rewrite;
+
+  Block rewrite(const Block& block) override;
+  void rewrite(const Stmt& stmt, Block& out) override {
+    const auto* loop = ir::get_if<ir::ForStmt>(stmt);
+    if (loop && loop->kind == ir::LoopKind::parallel) return out.push_back(stmt);
+    Rewriter::rewrite(stmt, out);
+  }
+
+ private:
+  bool joins(const std::vector<ColumnLoop>& group, const ColumnLoop& more) const;
+  bool shares_a_result(const std::vector<ColumnLoop>& group) const;
+  void choose_streams(std::vector<ColumnLoop>& group);
+  OpStmt streamed(const OpStmt& copy);
+  void emit(std::vector<ColumnLoop>& group, Block& out);
+  Stmt chunk_of(const ColumnLoop& loop, const Expr& offset, int64_t cols, int64_t accumulator) const;
+
+  const Kernel& kernel_;
+  const RowUses uses_;  // of the whole kernel
+  // Columns that pass through a group together: four vectors of f32, as many as a reduction keeps partial results.
+  const int64_t chunk_;
+  const int64_t stream_bytes_;
+  std::vector<ColumnLoop> waiting_ = {};  // prefetches of the row so far
+  bool only_computed_ = false;            // the row so far had a pass without copies
+  ir::VarId& next_var_;
+};
+
+// Running both chunk by chunk changes nothing: what either writes, both touch in the same column of the same row only.
+bool ColumnFusion::joins(const std::vector<ColumnLoop>& group, const ColumnLoop& more) const {
+  for (const ColumnLoop& loop : group) {
+    // Rows of different lengths, padding apart, have too little in common.
+    if (std::abs(loop.cols - more.cols) >= chunk_) return false;
+    for (const auto& [name, use] : more.uses) {
+      const auto it = loop.uses.find(name);
+      if (it == loop.uses.end() || !(use.writes || it->second.writes)) continue;
+      if (!same_row(use, it->second)) return false;
+    }
+  }
+  return true;
+}
+
+// Some statement uses what another one made: else there is nothing to gain.
+bool ColumnFusion::shares_a_result(const std::vector<ColumnLoop>& group) const {
+  for (size_t k = 1; k < group.size(); ++k) {
+    for (size_t before = 0; before < k; ++before) {
+      for (const auto& [name, use] : group[before].uses) {
+        if (use.writes && group[k].uses.contains(name)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The part of a statement that works on `cols` columns from `offset` on.
+Stmt ColumnFusion::chunk_of(const ColumnLoop& loop, const Expr& offset, int64_t cols, int64_t accumulator) const {
+  const Loc& loc = loop.stmt->loc;
+  if (const auto* nest = ir::get_if<ir::ForStmt>(loop.stmt)) {
+    // From 0, so that the host compiler sees a constant number of iterations.
+    const ir::LoopDim& dim = nest->dims[0];
+    const Expr column = ir::var(next_var_++, dim.var->name, ir::kIndex, dim.var.loc());
+    const std::vector<Expr> from = {dim.var}, to = {offset + column};
+    ir::ForStmt part = *nest;
+    part.dims[0] = {.var = column, .begin = ir::int_imm(0), .extent = ir::int_imm(cols)};
+    part.body = ir::substitute(nest->body, from, to);
+    return ir::make_stmt(std::move(part), loc);
+  }
+  OpStmt part = *ir::get_if<OpStmt>(loop.stmt);
+  const bool reduces = part.def == &cpu_reduce_row();
+  if (reduces) {
+    part.tiles.resize(1);
+    part.def = &cpu_accumulate();
+    part.attrs = {{"accumulator", accumulator}, {"n", cols}};
+  } else {
+    const bool copies = part.def != &cpu_prefetch();
+    // Columns that are all inside stay so.
+    const std::optional<int64_t> valid = copies ? part.scalars[3].as_int() : std::nullopt;
+    if (copies) part.scalars[3] = valid && *valid >= loop.cols ? ir::int_imm(cols) : part.scalars[3] - offset;
+    for (auto& [name, value] : part.attrs) {
+      if (name == "cols") value = cols;
+    }
+  }
+  for (TileRef& ref : part.tiles) {
+    ir::RegionDim& last = ref.region.back();
+    last = {.begin = last.begin + offset, .extent = ir::int_imm(cols)};
+  }
+  return ir::make_stmt(std::move(part), loc);
+}
+
+// A copy out that goes past the caches where the tensor is too large for them.
+OpStmt ColumnFusion::streamed(const OpStmt& copy) {
+  const TileRef& to = copy.tiles[1];
+  const Tile& global = kernel_.tile(to.tile);
+  Expr elems = ir::int_imm(1);
+  for (const Expr& extent : global.shape) elems = elems * extent;
+  const int64_t elem_bytes = bytes_of(global.dtype), least = (stream_bytes_ + elem_bytes - 1) / elem_bytes;
+  OpStmt out = copy;
+  out.scalars[4] = ir::le(ir::int_imm(least), elems);
+  if (out.scalars[4].is_int(0)) return copy;
+  // What is kept of a line until it is whole must not be accessed by others.
+  const RowUse& use = uses_.at(storage_name(kernel_, to.tile));
+  const int64_t cols = ir::int_attr(copy.attrs, "cols", 0);
+  const bool is_joined = copy.scalars[0].is_int(cols), ragged = is_joined || cols * elem_bytes >= kLeastRaggedBytes;
+  const bool fits = cols * elem_bytes >= kLineBytes && (ragged || cols * elem_bytes % kLineBytes == 0);
+  if (use.reads > 0 || use.writes > 1 || !fits) return out;
+  out.attrs.emplace_back("stream", int64_t(next_var_++));
+  out.attrs.emplace_back("ragged", int64_t(ragged));
+  return out;
+}
+
+// Such stores leave in the order of the program and hold up what comes after them. Ordinary ones need their line, which
+// the processor fetches ahead while a pass over the row only computes, and are faster then.
+void ColumnFusion::choose_streams(std::vector<ColumnLoop>& group) {
+  if (only_computed_) return;
+  for (ColumnLoop& loop : group) {
+    const auto* op = ir::get_if<OpStmt>(loop.stmt);
+    if (op && op->def == &cpu_copy_out()) loop.stmt = ir::make_stmt(streamed(*op), loop.stmt->loc);
+  }
+}
+
+void ColumnFusion::emit(std::vector<ColumnLoop>& group, Block& out) {
+  choose_streams(group);
+  // While nothing is copied, the memory has time for the next row.
+  if (group.size() > 1 && std::none_of(group.begin(), group.end(), [](const ColumnLoop& l) { return is_copy(l); })) {
+    only_computed_ = true;
+    group.insert(group.begin(), waiting_.begin(), waiting_.end());
+    waiting_.clear();
+  }
+  int64_t shortest = INT64_MAX;
+  for (const ColumnLoop& loop : group) shortest = std::min(shortest, loop.cols);
+  const int64_t chunks = shortest / chunk_;
+  if (group.size() < 2 || chunks < 2 || !shares_a_result(group)) {
+    for (const ColumnLoop& loop : group) out.push_back(loop.stmt);
+    group.clear();
+    return;
+  }
+  const Loc& loc = group[0].stmt->loc;
+  const Expr chunk = ir::var(next_var_++, "chunk", ir::kIndex, loc);
+  Block body, tail, results;
+  for (const ColumnLoop& loop : group) {
+    const auto* op = ir::get_if<OpStmt>(loop.stmt);
+    int64_t accumulator = -1;
+    if (op && op->def == &cpu_reduce_row()) {
+      accumulator = next_var_++;
+      OpStmt begin = *op, end = *op;
+      begin.def = &cpu_begin_accumulate(), end.def = &cpu_end_accumulate();
+      for (OpStmt* edge : {&begin, &end}) edge->attrs.emplace_back("accumulator", accumulator);
+      out.push_back(ir::make_stmt(std::move(begin), loop.stmt->loc));
+      results.push_back(ir::make_stmt(std::move(end), loop.stmt->loc));
+    }
+    body.push_back(chunk_of(loop, chunk * chunk_, chunk_, accumulator));
+    const int64_t rest = loop.cols - chunks * chunk_;
+    if (rest > 0) tail.push_back(chunk_of(loop, ir::int_imm(chunks * chunk_), rest, accumulator));
+  }
+  out.push_back(ops::serial(chunk, ir::int_imm(chunks), std::move(body), loc));
+  out.insert(out.end(), tail.begin(), tail.end());
+  out.insert(out.end(), results.begin(), results.end());
+  group.clear();
+}
+
+Block ColumnFusion::rewrite(const Block& block) {
+  Block out;
+  std::vector<ColumnLoop> group;
+  for (const Stmt& stmt : block) {
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    if (op && op->def == &cpu_row_tile()) {
+      out.push_back(stmt);
+      continue;
+    }
+    std::optional<ColumnLoop> loop = as_column_loop(stmt, kernel_);
+    if (op && op->def == &cpu_prefetch() && ir::int_attr(op->attrs, "level", 2) == 1) {
+      waiting_.push_back(std::move(*loop));
+      continue;
+    }
+    if (!loop || !joins(group, *loop)) emit(group, out);
+    if (loop)
+      group.push_back(std::move(*loop));
+    else
+      rewrite(stmt, out);
+  }
+  emit(group, out);
+  waiting_.clear();
+  only_computed_ = false;
+  return out;
+}
+
+}  // namespace
+
+ir::Program fuse_columns(const ir::Program& program, const CpuTarget& target) {
+  ir::Program out = program;
+  for (Kernel& kernel : out.kernels) {
+    const Block body = kernel.body;
+    kernel.body = ColumnFusion(kernel, target, out.next_var).rewrite(body);
+  }
+  return out;
+}
+
+}  // namespace tilewright::passes
