@@ -18,4 +18,8 @@ ir::Program expand_schedule(ir::Program program);
 // have their fence, group and wait. Throws Error{unsupported} for mixtures of accesses that no barrier counts.
 ir::Program place_channel_sync(ir::Program program);
 
+// Tiles of u64 that place_channel_sync adds, the barriers of a channel's stages.
+inline constexpr std::string_view kBarrierOrigin = "channel";
+bool is_barrier_tile(const ir::Tile& tile);
+
 }  // namespace tilewright::passes
