@@ -282,7 +282,8 @@ void RoleSync::loop(const ir::ForStmt& loop, const Loc& loc, Block& out) {
   again.insert(products_.begin(), products_.end());
   products_ = again;
   copy.body = block(loop.body);
-  products_.insert(before.begin(), before.end());
+  // Where there may be no iteration.
+  if (loop.dims[0].extent.as_int().value_or(0) < 1) products_.insert(before.begin(), before.end());
   out.push_back(ir::make_stmt(std::move(copy), loc));
 }
 

@@ -233,10 +233,10 @@ struct Buffer {
 struct Warp {
   std::vector<Event> events;
   size_t at = 0;
-  Clock clock;
+  Clock clock = {};
   // Groups of copies and products: what they touch, the open one last.
   std::vector<std::vector<Cell>> copies = {{}}, products = {{}};
-  std::map<TileId, int64_t> expected;  // the next iteration that it reads of a tile
+  std::map<TileId, int64_t> expected = {};  // the next iteration that it reads of a tile
   int64_t products_under_way = 0;
 };
 

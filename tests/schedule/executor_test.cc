@@ -121,7 +121,7 @@ TEST(ScheduleExecution, MistakesInBarriersAreNoticed) {
   };
   const auto tile = [&](const ir::OpStmt& op) { return code.kernels[0].tile(op.tiles[0].tile).name; };
   expect_noticed(code, p, "waits for ever", drop(passes::mbarrier_arrive_op()));
-  expect_noticed(code, p, "waits for ever", drop(passes::mbarrier_arrive_expect_op()));
+  expect_noticed(code, p, "bytes than it expects", drop(passes::mbarrier_arrive_expect_op()));
   expect_noticed(code, p, "is not initialised", drop(passes::mbarrier_init_op()));
   // Without one of the two waits.
   expect_noticed(code, p, "nothing filled", [&](ir::OpStmt op) -> std::optional<ir::OpStmt> {

@@ -19,7 +19,8 @@ namespace {
 
 codegen::CudaModule text_of(const ir::Program& program, const char* arch) {
   const CudaTarget target = cuda_target_from_arch(arch).value();
-  return codegen::emit_cuda(passes::lower_cuda(program, program, target), target);
+  const ir::Program expanded = passes::expand_unselected(program, target);
+  return codegen::emit_cuda(passes::lower_cuda(expanded, program, target), target);
 }
 
 int occurrences(const std::string& text, const std::string& word) {
