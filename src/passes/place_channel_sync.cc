@@ -1,4 +1,5 @@
 #include "ir/rewrite.h"
+#include "passes/channel_handover.h"
 #include "passes/cuda_atoms.h"
 #include "passes/schedule_ops.h"
 #include "passes/schedule_passes.h"
@@ -21,73 +22,6 @@ using ir::TileId;
 namespace {
 
 constexpr int kWarpThreads = 32;
-
-// How the buffers of a channel change hands.
-struct Handover {
-  bool own = false;  // the same warps fill and read: groups of copies, and barriers of threads
-  // By what they are filled and read.
-  bool fills_bulk = false, fills_copies = false, fills_stores = false;
-  bool reads_products = false, reads_loads = false;
-  int64_t bytes = 0;  // that bulk copies bring for one buffer
-  TileId full = -1, empty = -1;
-
-  // What ordinary stores wrote is read past them.
-  bool needs_fence() const { return reads_products && (fills_copies || fills_stores); }
-};
-
-// The accesses to the tiles of each channel.
-class ChannelAccesses : public ir::Visitor {
- public:
-  ChannelAccesses(const Kernel& kernel, std::vector<Handover>& plans) : kernel_(kernel), plans_(plans) {}
-  using Visitor::visit;
-  void visit(const Expr& e) override {
-    if (e.is(ir::ExprKind::load)) each(e.tile_id(), [](Handover& h) { h.reads_loads = true; });
-    if (e) visit_args(e);
-  }
-  void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
-      each(store->tile, [](Handover& h) { h.fills_stores = true; });
-    }
-    if (const auto* op = ir::get_if<OpStmt>(stmt)) {
-      for (const ir::Access& a : op->def->effects(*op, kernel_)) {
-        each(a.ref.tile, [&](Handover& h) { note(a, h); });
-        if (a.until == ir::Queue::mbarrier && a.mode == ir::Mode::write) check_whole(a.ref, stmt->loc);
-      }
-    }
-    visit_parts(stmt);
-  }
-
- private:
-  void each(TileId id, auto f) {
-    for (size_t c = 0; c < plans_.size(); ++c) {
-      const std::vector<TileId>& tiles = kernel_.channels[c].tiles;
-      if (std::find(tiles.begin(), tiles.end(), id) == tiles.end()) continue;
-      f(plans_[c]);
-      if (plans_[c].fills_bulk && bulk_tiles_.insert(id).second) {
-        plans_[c].bytes += kernel_.tile(id).num_elems() / kernel_.channels[c].stages * bytes_of(kernel_.tile(id).dtype);
-      }
-    }
-  }
-  static void note(const ir::Access& a, Handover& h) {
-    if (a.mode != ir::Mode::write) (a.until == ir::Queue::wgmma ? h.reads_products : h.reads_loads) = true;
-    if (a.mode == ir::Mode::read) return;
-    (a.until == ir::Queue::mbarrier   ? h.fills_bulk
-     : a.until == ir::Queue::cp_async ? h.fills_copies
-                                      : h.fills_stores) = true;
-  }
-  // The bytes that a barrier expects are those of whole buffers.
-  void check_whole(const ir::TileRef& ref, const Loc& loc) const {
-    const ir::Tile& tile = kernel_.tile(ref.tile);
-    for (size_t d = 1; d < ref.region.size(); ++d) {
-      if (ref.region[d].begin.is_int(0) && ir::equal(ref.region[d].extent, tile.shape[d])) continue;
-      throw unsupported(loc, "a bulk copy to a part of {}", tile.name).hint("copy the whole tile");
-    }
-  }
-
-  const Kernel& kernel_;
-  std::vector<Handover>& plans_;
-  std::set<TileId> bulk_tiles_;
-};
 
 class Mentioned : public ir::Visitor {
  public:
@@ -326,7 +260,6 @@ class KernelSync {
 
  private:
   void plan();
-  void check(const Handover& h, const ir::Channel& channel) const;
   TileId add_barriers(const char* name, const ir::Channel& channel);
   Block initialise() const;
 
@@ -346,25 +279,10 @@ TileId KernelSync::add_barriers(const char* name, const ir::Channel& channel) {
   return TileId(kernel_.tiles.size()) - 1;
 }
 
-void KernelSync::check(const Handover& h, const ir::Channel& channel) const {
-  const int ways = h.fills_bulk + h.fills_copies + h.fills_stores;
-  const auto refuse = [&](const char* what) {
-    throw unsupported(kernel_.loc, "channel {}: {}", channel.name, what)
-        .hint("give tiles that are filled in another way a channel of their own");
-  };
-  if (ways > 1) refuse("its tiles are filled in several ways");
-  if (h.own && h.fills_bulk) refuse("bulk copies by the warps that read them");
-  if (!h.own && h.fills_copies && h.reads_products) refuse("cp.async by other warps than those of the products");
-}
-
 void KernelSync::plan() {
-  plans_.resize(kernel_.channels.size());
-  ChannelAccesses accesses(kernel_, plans_);
-  accesses.visit(kernel_.body);
+  plans_ = channel_handovers(kernel_);
   for (size_t c = 0; c < plans_.size(); ++c) {
     const ir::Channel& channel = kernel_.channels[c];
-    plans_[c].own = channel.consumers.size() == 1 && channel.consumers[0] == channel.producer;
-    check(plans_[c], channel);
     if (plans_[c].own) continue;
     plans_[c].full = add_barriers("full", channel);
     plans_[c].empty = add_barriers("empty", channel);

@@ -1,7 +1,7 @@
 #include "schedule/executor.h"
 
 #include "ir/op.h"
-#include "ops/gemm.h"
+#include "ops/copy.h"
 #include "passes/cuda_atoms.h"
 #include "passes/schedule_ops.h"
 
@@ -44,6 +44,8 @@ struct Event {
     expect,
     bulk,
     copy,
+    store,
+    fence,
     copy_commit,
     copy_wait,
     read,
@@ -189,6 +191,9 @@ void Flattening::op(const OpStmt& op) {
   if (def == &passes::cp_async_wait_op()) return add({.kind = Kind::copy_wait, .value = number("pending")});
   if (def == &passes::wgmma_commit_op()) return add({.kind = Kind::product_commit});
   if (def == &passes::wgmma_wait_op()) return add({.kind = Kind::product_wait, .value = number("pending")});
+  if (def == &passes::fence_async_shared_op()) return add({.kind = Kind::fence});
+  if (def == &ops::copy_op() && in_channel(op.tiles[1].tile))
+    return add({.kind = Kind::store, .cell = cell(op.tiles[1]), .value = iteration(op)});
   if (def == &passes::wgmma_fence_op() || def == &passes::fence_mbarrier_init_op() ||
       def == &passes::prefetch_map_op() || def == &passes::sync_warp_op()) {
     return;
@@ -224,6 +229,7 @@ struct Barrier {
 struct Fill {
   int64_t iteration = -1;
   Stamp over;
+  bool in_sight = false;  // of what reads past ordinary loads
 };
 struct Buffer {
   std::map<size_t, Fill> parts;  // by the agent that filled them
@@ -267,6 +273,7 @@ class Machine {
   bool can_step(const Warp& warp);
   void step(size_t w);
   void check_fill(const Cell& cell, const Clock& clock, std::string_view what);
+  void fill(size_t w, const Event& e);
   void read(size_t w, const Cell& cell, bool under_way);
   void finish_bulk(size_t i);
   void arrive(const Cell& cell, int64_t count, int64_t bytes, const Clock& clock);
@@ -331,6 +338,7 @@ void Machine::read(size_t w, const Cell& cell, bool under_way) {
       wrong("warp {} reads {} for iteration {} before it is seen that {} has filled it", w, name(cell), expected,
             agent);
     }
+    if (under_way && !fill.in_sight) wrong("warp {} reads {} past a fence that is missing", w, name(cell));
     if (fill.iteration != expected % steps_) {
       wrong("warp {} reads iteration {} in {} instead of {}", w, fill.iteration, name(cell), expected);
     }
@@ -338,6 +346,19 @@ void Machine::read(size_t w, const Cell& cell, bool under_way) {
   ++expected;
   ++counts_.reads;
   buffer.reads[w] = {.agent = w, .time = under_way ? kUnderWay : warp.clock[w]};
+}
+
+void Machine::fill(size_t w, const Event& e) {
+  Warp& warp = warps_[w];
+  Buffer& buffer = buffers_[e.cell];
+  for (const auto& [agent, stamp] : buffer.reads) {
+    if (stamp.time > warp.clock[stamp.agent]) {
+      wrong("warp {} writes {} before warp {} has read it", w, name(e.cell), agent);
+    }
+  }
+  const bool at_once = e.kind == Kind::store;
+  buffer.parts[w] = {.iteration = e.value, .over = {.agent = w, .time = at_once ? warp.clock[w] : kUnderWay}};
+  if (!at_once) warp.copies.back().push_back(e.cell);
 }
 
 void Machine::finish_copies(size_t w, int64_t pending) {
@@ -400,28 +421,27 @@ void Machine::step(size_t w) {
     case Kind::wait: join(warp.clock, barrier(e.cell).done); break;
     case Kind::arrive: arrive(e.cell, e.value, 0, warp.clock); break;
     case Kind::arrive_after_copies:
-      finish_copies(w, 0);
+      finish_copies(w, -1);  // the open group as well
       arrive(e.cell, e.value, 0, warp.clock);
       break;
     case Kind::expect: arrive(e.cell, 1, e.value, warp.clock); break;
     case Kind::bulk: {
       check_fill(e.cell, warp.clock, "a bulk copy");
       const size_t agent = agent_of_.at(e.cell);
-      buffers_[e.cell].parts = {{agent, {.iteration = e.value, .over = {.agent = agent, .time = kUnderWay}}}};
+      buffers_[e.cell].parts = {
+          {agent, {.iteration = e.value, .over = {.agent = agent, .time = kUnderWay}, .in_sight = true}}};
       bulk_.push_back({e, agent});
       break;
     }
-    case Kind::copy: {
-      Buffer& buffer = buffers_[e.cell];
-      for (const auto& [agent, stamp] : buffer.reads) {
-        if (stamp.time > warp.clock[stamp.agent]) {
-          wrong("warp {} copies to {} before warp {} has read it", w, name(e.cell), agent);
-        }
+    case Kind::copy:
+    case Kind::store: fill(w, e); break;
+    // What this warp has written, and waited for, until now.
+    case Kind::fence:
+      for (auto& [cell, buffer] : buffers_) {
+        const auto it = buffer.parts.find(w);
+        if (it != buffer.parts.end() && it->second.over.time != kUnderWay) it->second.in_sight = true;
       }
-      buffer.parts[w] = {.iteration = e.value, .over = {.agent = w, .time = kUnderWay}};
-      warp.copies.back().push_back(e.cell);
       break;
-    }
     case Kind::copy_commit: warp.copies.emplace_back(); break;
     case Kind::copy_wait: finish_copies(w, e.value); break;
     case Kind::read: read(w, e.cell, false); break;

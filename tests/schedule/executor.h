@@ -4,6 +4,7 @@
 // unless every order makes it right:
 //   - a fill needs that all reads and fills of the buffer happened before it, and are over;
 //   - a read needs that the fill of the wanted iteration is over and happened before it;
+//   - what products read was written past ordinary stores, or the writer has made it seen;
 //   - registers of products under way are not touched;
 //   - barriers in shared memory get no more arrivals and bytes in a phase than they count.
 // The semantics are those of the PTX manual, and know nothing of tables.
