@@ -22,8 +22,8 @@ namespace {
 
 // Names that the generated text uses itself.
 bool is_reserved(const std::string& name) {
-  static const std::set<std::string, std::less<>> kReserved = {"tensors", "scalars", "first", "last",  "scratch",
-                                                               "failure", "block",   "turn",  "cells", "tw"};
+  static const std::set<std::string, std::less<>> kReserved = {
+      "tensors", "scalars", "first", "last", "scratch", "failure", "block", "turn", "cells", "tw", "this_warp"};
   return kReserved.contains(name);
 }
 

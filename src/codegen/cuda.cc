@@ -1,8 +1,10 @@
 #include "codegen/cuda.h"
 
+#include "codegen/cuda_calls.h"
 #include "codegen/emitter.h"
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_passes.h"
+#include "passes/schedule_ops.h"
 #include "support/error.h"
 
 #include <algorithm>
@@ -37,6 +39,8 @@ class CudaKernelWriter : public Emitter {
     if (loop.kind != ir::LoopKind::unrolled) return "";
     return factor > 0 ? fmt::format("#pragma unroll {}", factor) : "#pragma unroll";
   }
+  void write_roles(std::span<const ir::Stmt> roles) override;
+  void write_role(const ir::RoleStmt& role, bool first, const Loc& loc);
   void open_while(const ir::WhileStmt& loop, const Loc& loc) override;
   std::string parameters() const;
   void write_tiles();
@@ -52,6 +56,9 @@ std::string CudaKernelWriter::parameters() const {
   }
   for (const ir::Scalar& scalar : program_.scalars) {
     out += fmt::format("const {} {}, ", value_type(scalar.var.dtype()), names_.var(scalar.var));
+  }
+  for (size_t m = 0; m < kernel_.maps.size(); ++m) {
+    out += fmt::format("const __grid_constant__ tw::TensorMap {}, ", map_name(kernel_, int64_t(m)));
   }
   return out + "const tw::i64 first_block, tw::Failure* const failure";
 }
@@ -82,16 +89,50 @@ void CudaKernelWriter::write_tiles() {
 CudaEntry CudaKernelWriter::write() {
   CudaEntry entry{
       .symbol = "tw_" + kernel_.name, .grid = kernel_.grid, .threads = kernel_.threads, .shared_bytes = plan_.bytes};
-  out_.line(fmt::format("extern \"C\" __global__ void __launch_bounds__({})", entry.threads), kernel_.loc);
+  entry.maps = kernel_.maps;
+  // Registers change hands between the warps of one block, which has them all.
+  const bool alone = std::any_of(kernel_.roles.begin(), kernel_.roles.end(), [](auto& r) { return r.max_regs > 0; });
+  out_.line(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{})", entry.threads, alone ? ", 1" : ""),
+            kernel_.loc);
   out_.open(fmt::format("{}({}) {{", entry.symbol, parameters()), kernel_.loc);
   write_tiles();
   const std::string type = exprs_.define(kernel_.thread_var, {ir::int_imm(kernel_.threads)});
   out_.line(fmt::format("const {} {} = {}(threadIdx.x);", type, names_.var(kernel_.thread_var), type), kernel_.loc);
+  if (!kernel_.roles.empty()) out_.line("const tw::u32 this_warp = tw::warp_id();", kernel_.loc);
   out_.line("const tw::i64 block = first_block + blockIdx.x;", kernel_.loc);
   write_block_indices();
   Emitter::write(kernel_.body);
   out_.close();
   return entry;
+}
+
+void CudaKernelWriter::write_roles(std::span<const ir::Stmt> roles) {
+  for (size_t i = 0; i < roles.size(); ++i) write_role(*ir::get_if<ir::RoleStmt>(roles[i]), i == 0, roles[i]->loc);
+  out_.close();
+}
+
+// One branch of an if, so that the compiler sees that each warp has one number of registers.
+void CudaKernelWriter::write_role(const ir::RoleStmt& role, bool first, const Loc& loc) {
+  const int begin = role.exec.first_warp, end = begin + role.exec.num_warps;
+  std::string guard = role.exec.num_warps == 1      ? fmt::format("this_warp == {}", begin)
+                      : begin == 0                  ? fmt::format("this_warp < {}", end)
+                      : end * 32 >= kernel_.threads ? fmt::format("this_warp >= {}", begin)
+                                                    : fmt::format("this_warp >= {} && this_warp < {}", begin, end);
+  if (role.elected) guard += " && tw::elect_one() != 0";
+  const std::string line = fmt::format("if ({}) {{  // {}", guard, role.name);
+  if (first) {
+    out_.open(line, loc);
+  } else {
+    out_.close("} else " + line);
+    out_.indent();
+  }
+  if (role.max_regs > 0) {
+    // What a thread has at launch: its share of the 65536 registers of a multiprocessor, in steps of 8.
+    const int at_launch = 65536 / kernel_.threads / 8 * 8;
+    const char* change = role.max_regs > at_launch ? "more" : "fewer";
+    out_.line(fmt::format("tw::{}_registers<{}>();", change, role.max_regs), loc);
+  }
+  Emitter::write(role.body);
 }
 
 // A thread may leave at a failed check that others wait for here.
@@ -103,7 +144,6 @@ void CudaKernelWriter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
 void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
   if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   const auto address = [&](size_t i) { return exprs_.address(op.tiles[i]); };
-  if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   if (op.def == &passes::block_sync_op()) return out_.line("tw::sync_block();", loc);
   if (op.def == &passes::cp_async_commit_op()) return out_.line("tw::copy_async_commit();", loc);
   if (op.def == &passes::cp_async_wait_op()) {
@@ -141,7 +181,9 @@ void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
                                  ir::int_attr(op.attrs, "count", 0), target, address(1)),
                      loc);
   }
-  throw internal_error(loc, "op {} reached the CUDA emitter", op.def->name);
+  const std::vector<std::string> calls = schedule_call(op, kernel_, exprs_);
+  if (calls.empty()) throw internal_error(loc, "op {} reached the CUDA emitter", op.def->name);
+  for (const std::string& line : calls) out_.line(line, loc);
 }
 
 }  // namespace
@@ -151,6 +193,9 @@ CudaModule emit_cuda(const ir::Program& lowered, const CudaTarget& target) {
   TextWriter out;
   out.line(fmt::format("// {}, generated by Tilewright for {}.", lowered.name, target.name()));
   for (const char* header : {"async_copy", "barrier", "language", "matrix", "mma"}) {
+    out.line(fmt::format("#include <tilewright/device/cuda/{}.h>", header));
+  }
+  for (const std::string& header : schedule_headers(lowered)) {
     out.line(fmt::format("#include <tilewright/device/cuda/{}.h>", header));
   }
   out.line();

@@ -13,13 +13,15 @@
 namespace tilewright::codegen {
 
 // extern "C" __global__ void symbol(tensors in the order of Program::tensors, scalars in the order of Program::scalars,
-//                                   long long first_block, tw::Failure* failure)
+//                                   tensor maps in the order of CudaEntry::maps, long long first_block,
+//                                   tw::Failure* failure)
 // runs one block of the grid: number first_block + blockIdx.x in launch order.
 struct CudaEntry {
   std::string symbol;
   std::vector<ir::Expr> grid;
   int threads = 0;
   int64_t shared_bytes = 0;
+  std::vector<ir::TensorMap> maps = {};
 };
 
 struct CudaModule {

@@ -3,6 +3,7 @@
 #include "ir/op.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
+#include "support/error.h"
 
 #include <fmt/format.h>
 
@@ -196,8 +197,21 @@ void Emitter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
 
 void Emitter::write(const Block& block) {
   facts_.push();
-  for (const Stmt& stmt : block) write(stmt);
+  for (size_t i = 0; i < block.size(); ++i) {
+    size_t end = i;
+    while (end < block.size() && ir::get_if<ir::RoleStmt>(block[end])) ++end;
+    if (end == i) {
+      write(block[i]);
+    } else {
+      write_roles(std::span(block).subspan(i, end - i));
+      i = end - 1;
+    }
+  }
   facts_.pop();
+}
+
+void Emitter::write_roles(std::span<const Stmt> roles) {
+  throw internal_error(roles[0]->loc, "a role reached an emitter that has none");
 }
 
 void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {

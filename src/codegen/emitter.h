@@ -5,6 +5,7 @@
 #include "support/text_writer.h"
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class Emitter {
   virtual void open_while(const ir::WhileStmt& loop, const Loc& loc);
   // What stands before the braces of a part that only some warps run: "if (...) ".
   virtual std::string lanes_guard(const ir::ExecSet& exec) const;
+  // Roles that stand one behind the other.
+  virtual void write_roles(std::span<const ir::Stmt> roles);
   // A tile of its own memory, uninitialised, and its views; a scalar one begins with 0.
   void declare_local(ir::TileId id, const Loc& loc);
   // The other names of a tile's storage.

@@ -9,6 +9,15 @@
 
 namespace tilewright::ir {
 
+// The box of a tensor that one bulk copy moves; the host encodes it for the hardware when tensors are bound.
+struct TensorMap {
+  std::string name;
+  int tensor = -1;           // row of Program::tensors
+  std::vector<int64_t> box;  // elements, in the order of the tensor's dimensions
+  int span_bytes = 0;        // of the swizzle in shared memory: 128, 64, 32 or 0
+  friend bool operator==(const TensorMap&, const TensorMap&) = default;
+};
+
 // A grid of blocks, each running `body`. Blocks are independent and may run in any order.
 struct Kernel {
   std::string name;
@@ -19,6 +28,9 @@ struct Kernel {
   // x, y, z, where they are arranged in 2 or 3 dimensions; their product is `threads`. Otherwise empty.
   std::vector<int> thread_extents = {};
   std::vector<Tile> tiles;
+  std::vector<TensorMap> maps = {};
+  std::vector<Role> roles = {};        // empty: all warps run everything
+  std::vector<Channel> channels = {};  // of loops whose schedules are expanded
   Block body;
   Loc loc;
 

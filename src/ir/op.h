@@ -13,6 +13,8 @@ enum class Mode : uint8_t { read, write, update };  // update: read and then wri
 struct Access {
   TileRef ref;
   Mode mode = Mode::read;
+  Proxy proxy = Proxy::generic;
+  Queue until = Queue::none;  // what says that it is over
 };
 
 // What `expand` may use: the kernel's tiles, fresh variables, and scratch tiles that it adds to the table.
@@ -38,6 +40,8 @@ struct OpDef {
   // The meaning, as loops, lets, stores and ifs over scalar expressions: one admissible order. Parallel loops say
   // which iterations may be reordered.
   Block (*expand)(const OpStmt& op, ExpandContext& context, const Loc& loc);
+  // One thread of a warp starts it.
+  bool elected = false;
   // Works on values alone and tells the host about them: may stand in parallel loops, and is its own expansion.
   bool reports = false;
 };

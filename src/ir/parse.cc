@@ -128,6 +128,9 @@ void Parser::kernel() {
   expect("{");
   kernel_ = &kernel;
   while (at("tile")) kernel.tiles.push_back(tile());
+  while (at("map") && at_name(1)) kernel.maps.push_back(map());
+  while (at("role") && at(":", 2)) kernel.roles.push_back(role());
+  while (at("channel") && at(":", 2)) kernel.channels.push_back(channel());
   while (!at("}")) {
     if (peek().kind == TokenKind::end) fail_expected("'}'");
     kernel.body.push_back(stmt());
@@ -264,7 +267,7 @@ Block Parser::block() {
 }
 
 Stmt Parser::stmt() {
-  form_ = "a statement is an operation, a store a[i] = x, let, for, while, if, lanes, break or continue";
+  form_ = "a statement is an operation, a store a[i] = x, let, for, while, if, lanes, role, break or continue";
   const Loc loc = here();
   if (at("let")) return let_stmt();
   if (at("atomic") && at("(", 1)) return atomic_stmt({}, loc);
@@ -272,6 +275,7 @@ Stmt Parser::stmt() {
   if (at("while")) return while_stmt();
   if (at("if")) return if_stmt();
   if (at("lanes")) return lanes_stmt();
+  if (at("role") && at_name(1)) return role_stmt();
   if (accept("break")) return make_stmt(BreakStmt{}, loc);
   if (accept("continue")) return make_stmt(ContinueStmt{}, loc);
   if (at_name() && at("(", 1)) return op_stmt();
@@ -390,7 +394,19 @@ Stmt Parser::for_stmt() {
   }
   expect(")");
   loop.attrs = attrs();
-  loop.body = block();
+  const bool has_schedule = at("{") && at("schedule", 1) && at("anchor", 2);
+  if (!has_schedule) {
+    loop.body = block();
+    return make_stmt(std::move(loop), loc);
+  }
+  const Nested nested(*this);
+  expect("{");
+  loop.schedule = schedule();
+  while (!at("}")) {
+    if (peek().kind == TokenKind::end) fail_expected("'}'");
+    loop.body.push_back(stmt());
+  }
+  expect("}");
   return make_stmt(std::move(loop), loc);
 }
 

@@ -120,6 +120,10 @@ class Parser : public ExprParser {
   Tile tile();
   void set_tile_attr(Tile& tile, const std::string& name, const AttrValue& value, const Loc& loc) const;
   int tensor_row();
+  TensorMap map();
+  Role role();
+  Channel channel();
+  std::shared_ptr<const Schedule> schedule();
   Space space();
   Attrs attrs();
   AttrValue attr_value();
@@ -143,6 +147,7 @@ class Parser : public ExprParser {
   Stmt while_stmt();
   Stmt if_stmt();
   Stmt lanes_stmt();
+  Stmt role_stmt();
   ExecSet exec_set();
 
   std::span<const OpDef* const> ops_;

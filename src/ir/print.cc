@@ -31,6 +31,9 @@ class Printer {
   void tensor(const Tensor& tensor);
   void scalar(const Scalar& scalar);
   void tile(const Tile& tile);
+  void map(const TensorMap& map);
+  void channel(const Channel& channel, const Loc& loc);
+  void schedule(const Schedule& schedule, const Loc& loc);
   void block(const Block& block) {
     for (const Stmt& s : block) stmt(s);
   }
@@ -82,6 +85,8 @@ std::string exec_text(const ExecSet& exec) {
   return exec == ExecSet() ? "" : fmt::format(" warps({}, {})", exec.first_warp, exec.num_warps);
 }
 
+std::string warps_text(const ExecSet& exec) { return fmt::format(" warps({}, {})", exec.first_warp, exec.num_warps); }
+
 void Printer::program() {
   const Program& p = *program_;
   std::string params;
@@ -126,6 +131,34 @@ void Printer::tile(const Tile& tile) {
   out_.line(text + attrs_text(attrs), tile.loc);
 }
 
+void Printer::map(const TensorMap& map) {
+  std::string text =
+      fmt::format("map {}: {} box [{}]", name_text(map.name), tensor_ref(map.tensor), fmt::join(map.box, ", "));
+  if (map.span_bytes != 0) text += fmt::format(" span {}", map.span_bytes);
+  out_.line(text);
+}
+
+void Printer::channel(const Channel& channel, const Loc& loc) {
+  std::string tiles, consumers;
+  for (TileId id : channel.tiles) tiles += (tiles.empty() ? "" : ", ") + exprs_.tile(id);
+  for (const ExecSet& exec : channel.consumers) consumers += (consumers.empty() ? "" : ",") + warps_text(exec);
+  out_.line(fmt::format("channel {}: ({}) stages {} from{} to{}", name_text(channel.name), tiles, channel.stages,
+                        warps_text(channel.producer), consumers),
+            loc);
+}
+
+void Printer::schedule(const Schedule& schedule, const Loc& loc) {
+  out_.line(fmt::format("schedule anchor {}", schedule.anchor), loc);
+  for (const Channel& row : schedule.channels) channel(row, loc);
+  for (const Slot& slot : schedule.slots) {
+    out_.line(fmt::format("slot {}({}) stage {} order {}{}", to_string(slot.kind), slot.index, slot.stage, slot.order,
+                          exec_text(slot.exec)),
+              loc);
+  }
+}
+
+std::string regs_text(int max_regs) { return max_regs == 0 ? "" : fmt::format(" regs {}", max_regs); }
+
 void Printer::kernel(const Kernel& kernel) {
   exprs_.enter(&kernel);
   std::string grid;
@@ -139,6 +172,11 @@ void Printer::kernel(const Kernel& kernel) {
   if (kernel.thread_var) threads += " as " + exprs_.definition(kernel.thread_var);
   out_.open(fmt::format("kernel {}({}) threads {} {{", name_text(kernel.name), grid, threads), kernel.loc);
   for (const Tile& row : kernel.tiles) tile(row);
+  for (const TensorMap& row : kernel.maps) map(row);
+  for (const Role& row : kernel.roles) {
+    out_.line(fmt::format("role {}:{}{}", name_text(row.name), warps_text(row.exec), regs_text(row.max_regs)));
+  }
+  for (const Channel& row : kernel.channels) channel(row, kernel.loc);
   block(kernel.body);
   out_.close();
   exprs_.enter(nullptr);
@@ -186,6 +224,13 @@ struct Printer::Branches {
     p.block(lanes.body);
     p.out_.close();
   }
+  void operator()(const RoleStmt& role) const {
+    p.out_.open(fmt::format("role {}{}{}{} {{", name_text(role.name), warps_text(role.exec), regs_text(role.max_regs),
+                            role.elected ? " elected" : ""),
+                loc);
+    p.block(role.body);
+    p.out_.close();
+  }
   void operator()(const BreakStmt&) const { p.out_.line("break", loc); }
   void operator()(const ContinueStmt&) const { p.out_.line("continue", loc); }
 };
@@ -206,6 +251,7 @@ void Printer::loop(const ForStmt& loop, const Loc& loc) {
   for (const LoopDim& dim : loop.dims) vars += (vars.empty() ? "" : ", ") + exprs_.definition(dim.var);
   for (const LoopDim& dim : loop.dims) ranges += (ranges.empty() ? "" : ", ") + exprs_.dim(dim);
   out_.open(fmt::format("for {} in {}({}){} {{", vars, to_string(loop.kind), ranges, attrs_text(loop.attrs)), loc);
+  if (loop.schedule) schedule(*loop.schedule, loc);
   block(loop.body);
   out_.close();
 }

@@ -90,6 +90,10 @@ struct Rebuild {
             .otherwise = r.rewrite(branch.otherwise)};
   }
   LanesStmt operator()(const LanesStmt& lanes) const { return {.exec = lanes.exec, .body = r.rewrite(lanes.body)}; }
+  RoleStmt operator()(RoleStmt role) const {
+    role.body = r.rewrite(role.body);
+    return role;
+  }
   BreakStmt operator()(const BreakStmt& s) const { return s; }
   ContinueStmt operator()(const ContinueStmt& s) const { return s; }
 };
@@ -128,6 +132,7 @@ struct Unchanged {
     return same(a.condition, b.condition) && a.then == b.then && a.otherwise == b.otherwise;
   }
   bool operator()(const LanesStmt& a, const LanesStmt& b) const { return a.body == b.body; }
+  bool operator()(const RoleStmt& a, const RoleStmt& b) const { return a.body == b.body; }
   template <class A, class B>
   bool operator()(const A&, const B&) const {
     return true;
@@ -200,6 +205,7 @@ struct VisitParts {
     v.visit(branch.otherwise);
   }
   void operator()(const LanesStmt& lanes) const { v.visit(lanes.body); }
+  void operator()(const RoleStmt& role) const { v.visit(role.body); }
   void operator()(const BreakStmt&) const {}
   void operator()(const ContinueStmt&) const {}
 };

@@ -122,7 +122,9 @@ struct Equal {
   }
   bool operator()(const ForStmt& a, const ForStmt& b) const {
     return a.kind == b.kind && equal(a.attrs, b.attrs) &&
-           std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(), equal_dims) && equal(a.body, b.body);
+           std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(), equal_dims) &&
+           equal(a.body, b.body) &&
+           (a.schedule && b.schedule ? equal(*a.schedule, *b.schedule) : !a.schedule && !b.schedule);
   }
   bool operator()(const WhileStmt& a, const WhileStmt& b) const {
     return equal(a.condition, b.condition) && equal(a.body, b.body);
@@ -131,6 +133,10 @@ struct Equal {
     return equal(a.condition, b.condition) && equal(a.then, b.then) && equal(a.otherwise, b.otherwise);
   }
   bool operator()(const LanesStmt& a, const LanesStmt& b) const { return a.exec == b.exec && equal(a.body, b.body); }
+  bool operator()(const RoleStmt& a, const RoleStmt& b) const {
+    return a.name == b.name && a.exec == b.exec && a.max_regs == b.max_regs && a.elected == b.elected &&
+           equal(a.body, b.body);
+  }
   bool operator()(const BreakStmt&, const BreakStmt&) const { return true; }
   bool operator()(const ContinueStmt&, const ContinueStmt&) const { return true; }
   template <class A, class B>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/expr.h"
+#include "ir/schedule.h"
 #include "ir/tile.h"
 
 #include <memory>
@@ -22,13 +23,6 @@ using Block = std::vector<Stmt>;
 // typed struct that converts to and from this form (see ops/).
 using AttrValue = std::variant<bool, int64_t, double, std::string>;
 using Attrs = std::vector<std::pair<std::string, AttrValue>>;
-
-// The range of warps of a block that executes a statement; num_warps 0 means all of them.
-struct ExecSet {
-  int first_warp = 0;
-  int num_warps = 0;
-  friend bool operator==(const ExecSet&, const ExecSet&) = default;
-};
 
 // A tile operation. Operand and scalar counts and meanings are the op's own (ops/*.h).
 struct OpStmt {
@@ -117,6 +111,8 @@ struct ForStmt {
   std::vector<LoopDim> dims;
   Attrs attrs;  // ir/loop_options.h
   Block body;
+  // Of a loop of one dimension. Its slots name statements of `body` by number.
+  std::shared_ptr<const Schedule> schedule = nullptr;
 };
 
 struct WhileStmt {
@@ -137,11 +133,21 @@ struct LanesStmt {
   Block body;
 };
 
+// Code of the warps of `exec` alone, which run it while others run theirs. Passes make it.
+struct RoleStmt {
+  std::string name;
+  ExecSet exec = {};
+  int max_regs = 0;      // of a thread from here on; 0: as before
+  bool elected = false;  // one thread of the (one) warp runs the body
+  Block body = {};
+};
+
 struct BreakStmt {};
 struct ContinueStmt {};
 
 struct StmtNode {
-  std::variant<OpStmt, LetStmt, StoreStmt, AtomicStmt, ForStmt, WhileStmt, IfStmt, LanesStmt, BreakStmt, ContinueStmt>
+  std::variant<OpStmt, LetStmt, StoreStmt, AtomicStmt, ForStmt, WhileStmt, IfStmt, LanesStmt, RoleStmt, BreakStmt,
+               ContinueStmt>
       value;
   Loc loc;
 };

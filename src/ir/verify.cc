@@ -229,6 +229,7 @@ void ProgramChecker::check_kernel(const Kernel& kernel) {
     check_tile(tile);
   }
   verify_tile_views(program_, kernel);
+  verify_tables(program_, kernel);
   exprs_.enter(&kernel);
   verify_body(kernel, scopes_, exprs_);
   exprs_.enter(nullptr);

@@ -36,6 +36,7 @@ class BodyChecker {
   void loop_dim(const ForStmt& loop, const LoopDim& dim, const Loc& loc);
   void while_loop(const WhileStmt& loop, const Loc& loc);
   void branch(const IfStmt& branch, const Loc& loc);
+  void role(const RoleStmt& role, const Loc& loc);
   void jump(std::string_view word, const Loc& loc);
   void loop_body(const Block& body, bool parallel, bool dead, const Loc& loc);
   void maybe_dead(const Block& body, bool dead, const Loc& loc);
@@ -60,6 +61,7 @@ struct BodyChecker::Alternatives {
   void operator()(const WhileStmt& s) const { c.while_loop(s, loc); }
   void operator()(const IfStmt& s) const { c.branch(s, loc); }
   void operator()(const LanesStmt& s) const { c.block(s.body, loc); }
+  void operator()(const RoleStmt& s) const { c.role(s, loc); }
   void operator()(const BreakStmt&) const { c.jump("break", loc); }
   void operator()(const ContinueStmt&) const { c.jump("continue", loc); }
 };
@@ -188,6 +190,7 @@ void BodyChecker::loop(const ForStmt& loop, const Loc& loc) {
         .hint(fmt::format("loop variables have dtype {}", to_string(kIndex)));
   }
   loop_body(loop.body, loop.kind == LoopKind::parallel, dead, loc);
+  if (loop.schedule) verify_schedule(loop, kernel_, loc);
   scopes_.close();
 }
 
@@ -221,6 +224,16 @@ void BodyChecker::branch(const IfStmt& branch, const Loc& loc) {
   exprs_.check(branch.condition, DType::boolean, "a condition", loc);
   maybe_dead(branch.then, branch.condition.is_int(0), loc);
   maybe_dead(branch.otherwise, branch.condition.is_int(1), loc);
+}
+
+void BodyChecker::role(const RoleStmt& role, const Loc& loc) {
+  if (in_parallel_) {
+    throw invalid_kernel(loc, "role {} inside a parallel loop", role.name)
+        .note("the parallel loop", parallel_loc_)
+        .hint("roles stand outside of it");
+  }
+  verify_role({.name = role.name, .exec = role.exec, .max_regs = role.max_regs}, kernel_, loc);
+  block(role.body, loc);
 }
 
 void BodyChecker::jump(std::string_view word, const Loc& loc) {

@@ -158,6 +158,7 @@ struct InitialisationChecker::Collect {
     if (!branch.condition.is_int(1)) c.collect(branch.otherwise, out);
   }
   void operator()(const LanesStmt& lanes) const { c.collect(lanes.body, out); }
+  void operator()(const RoleStmt& role) const { c.collect(role.body, out); }
   template <class Other>
   void operator()(const Other&) const {}
 };
@@ -211,6 +212,7 @@ struct InitialisationChecker::Walk {
     unite(c.written_, after);
   }
   void operator()(const LanesStmt& lanes) const { c.block(lanes.body); }
+  void operator()(const RoleStmt& role) const { c.block(role.body); }
   template <class Other>
   void operator()(const Other&) const {}
 };

@@ -84,6 +84,13 @@ class ExprChecker {
   std::unordered_map<const ExprNode*, int> heights_;
 };
 
+// The warps of a role are warps of the block, and its registers what setmaxnreg takes.
+void verify_role(const Role& role, const Kernel& kernel, const Loc& loc);
+// The tables of a kernel: its roles share no warp, its maps are of tensors, its channels of shared tiles.
+void verify_tables(const Program& program, const Kernel& kernel);
+// The table on a loop: ir/verify_schedule.cc has the rules.
+void verify_schedule(const ForStmt& loop, const Kernel& kernel, const Loc& loc);
+
 // Statements of one kernel's body.
 void verify_body(const Kernel& kernel, VarScopes& scopes, ExprChecker& exprs);
 // Reads of on-chip tiles that no earlier statement can have written.

@@ -64,6 +64,10 @@ struct SharedPlan {
 };
 SharedPlan shared_plan(const ir::Kernel& kernel);
 
+// Requires that instructions, fragments, layouts and schedules are decided. The passes from expand_schedule on.
+// `original` is what the author wrote: it has the raster of the grid.
+ir::Program lower_cuda(ir::Program program, const ir::Program& original, const CudaTarget& target);
+
 // All of them in order.
 ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks);
 

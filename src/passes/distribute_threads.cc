@@ -1,5 +1,6 @@
 #include "ir/rewrite.h"
 #include "passes/cuda_passes.h"
+#include "support/error.h"
 
 namespace tilewright::passes {
 
@@ -18,10 +19,18 @@ class Distribution : public ir::Rewriter {
 
   void rewrite(const Stmt& stmt, Block& out) override {
     if (ir::get_if<ir::LanesStmt>(stmt)) return out.push_back(stmt);
+    if (ir::get_if<ir::RoleStmt>(stmt)) {
+      const bool before = std::exchange(in_role_, true);
+      Rewriter::rewrite(stmt, out);
+      in_role_ = before;
+      return;
+    }
     if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
+      refuse_in_role(stmt->loc);
       return out.push_back(in_lanes({deal_out(*loop, stmt->loc)}, stmt->loc));
     }
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt); store && is_common(store->tile)) {
+      refuse_in_role(stmt->loc);
       const Expr first = ir::binary(ir::ExprKind::eq, thread_, ir::int_imm(0));
       const Stmt guarded = ir::make_stmt(ir::IfStmt{.condition = first, .then = {stmt}, .otherwise = {}}, stmt->loc);
       return out.push_back(in_lanes({guarded}, stmt->loc));
@@ -30,6 +39,9 @@ class Distribution : public ir::Rewriter {
   }
 
  private:
+  void refuse_in_role(const Loc& loc) const {
+    if (in_role_) throw unsupported(loc, "a statement that the warps of one role share out among themselves");
+  }
   // Memory that all threads of the block see.
   bool is_common(ir::TileId id) const { return kernel_.tile(id).space != ir::Space::local; }
   static Stmt in_lanes(Block body, const Loc& loc) {
@@ -40,6 +52,7 @@ class Distribution : public ir::Rewriter {
   const Kernel& kernel_;
   ir::VarId& next_var_;
   const Expr& thread_;
+  bool in_role_ = false;
 };
 
 // for index in thread, thread + threads, ... below the product of the extents: the digits of `index` are the steps

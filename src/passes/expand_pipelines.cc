@@ -4,6 +4,7 @@
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
 #include "passes/fact_rewriter.h"
+#include "passes/stage_tiles.h"
 
 #include <fmt/format.h>
 
@@ -59,39 +60,11 @@ class Touches : public ir::Visitor {
   const Kernel& kernel_;
 };
 
-// Gives the staged tiles of a body a first index, the stage.
-class Staging : public ir::Rewriter {
- public:
-  Staging(const std::set<TileId>& tiles, Expr slot) : tiles_(tiles), slot_(std::move(slot)) {}
-  using Rewriter::rewrite;
-  Expr rewrite(const Expr& e) override {
-    const Expr out = rewrite_args(e);
-    if (!e.is(ir::ExprKind::load) || !tiles_.contains(e.tile_id())) return out;
-    std::vector<Expr> at = {slot_};
-    at.insert(at.end(), out.args().begin(), out.args().end());
-    return ir::load(e.tile_id(), e->name, e.dtype(), std::move(at), e.loc());
-  }
-  ir::TileRef rewrite(const ir::TileRef& ref) override {
-    ir::TileRef out = Rewriter::rewrite(ref);
-    if (tiles_.contains(ref.tile)) out.region.insert(out.region.begin(), {.begin = slot_, .extent = ir::int_imm(1)});
-    return out;
-  }
-  void rewrite(const Stmt& stmt, Block& out) override {
-    Block parts;
-    Rewriter::rewrite(stmt, parts);
-    const auto* store = ir::get_if<ir::StoreStmt>(parts[0]);
-    if (store && tiles_.contains(store->tile)) {
-      ir::StoreStmt staged = *store;
-      staged.indices.insert(staged.indices.begin(), slot_);
-      parts = {ir::make_stmt(std::move(staged), stmt->loc)};
-    }
-    out.insert(out.end(), parts.begin(), parts.end());
-  }
-
- private:
-  const std::set<TileId>& tiles_;
-  Expr slot_;
-};
+std::map<TileId, Expr> slots(const std::set<TileId>& tiles, const Expr& slot) {
+  std::map<TileId, Expr> out;
+  for (TileId id : tiles) out.emplace(id, slot);
+  return out;
+}
 
 class PipelineExpansion : public FactRewriter {
  public:
@@ -235,7 +208,7 @@ bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& o
   // The loads of iteration `it`, if there is one.
   const auto loads = [&](const Expr& it) -> Block {
     Block body = ir::substitute(parts.loads, std::vector{dim.var}, std::vector{dim.begin + it * dim.step});
-    body = Staging(parts.tiles, ir::floormod(it, stages)).rewrite(body);
+    body = stage_tiles(body, slots(parts.tiles, ir::floormod(it, stages)));
     return {
         ir::make_stmt(ir::IfStmt{.condition = ir::lt(it, dim.extent), .then = std::move(body), .otherwise = {}}, loc),
         op(cp_async_commit_op(), {}, loc)};
@@ -262,7 +235,7 @@ bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& o
   const Block rest = rewrite(parts.rest);
   facts_.pop();
   --depth_;
-  for (const Stmt& stmt : Staging(parts.tiles, ir::floormod(it, stages)).rewrite(rest)) steady.body.push_back(stmt);
+  for (const Stmt& stmt : stage_tiles(rest, slots(parts.tiles, ir::floormod(it, stages)))) steady.body.push_back(stmt);
   out.push_back(ir::make_stmt(std::move(steady), loc));
   return true;
 }

@@ -2,6 +2,7 @@
 #include "ops/copy.h"
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
+#include "passes/schedule_ops.h"
 
 namespace tilewright::passes {
 
@@ -22,11 +23,17 @@ class Expansion : public ir::Rewriter {
     const auto* op = ir::get_if<OpStmt>(stmt);
     if (op == nullptr) return Rewriter::rewrite(stmt, out);
     const Kernel& kernel = context_.kernel;
-    if (is_mma(*op, kernel, target_) || is_register_reduce(*op, kernel) || is_load(*op)) return out.push_back(stmt);
+    if (is_mma(*op, kernel, target_) || is_register_reduce(*op, kernel) || is_load(*op) || is_selected(*op)) {
+      return out.push_back(stmt);
+    }
     for (Stmt& part : op->def->expand(*op, context_, stmt->loc)) out.push_back(std::move(part));
   }
 
  private:
+  // By name, as planners do.
+  static bool is_selected(const OpStmt& op) {
+    return op.def == &async_copy_op() || op.def == &bulk_copy_op() || op.def == &warpgroup_gemm_op();
+  }
   bool is_load(const OpStmt& op) const {
     return op.def == &ops::copy_op() && context_.kernel.tile(op.tiles[0].tile).space == ir::Space::global &&
            context_.kernel.tile(op.tiles[1].tile).space == ir::Space::shared;

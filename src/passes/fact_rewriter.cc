@@ -9,7 +9,7 @@ using ir::Expr;
 using ir::Stmt;
 
 FactRewriter::FactRewriter(const ir::Program& program, const ir::Kernel& kernel)
-    : facts_(ir::kernel_facts(program, kernel)) {}
+    : facts_(ir::kernel_facts(program, kernel)), thread_(kernel.thread_var) {}
 
 bool FactRewriter::proves_inside(const Expr& index, const Expr& extent) const {
   return proves(ir::le(ir::int_imm(0), index)) && proves(ir::lt(index, extent));
@@ -41,6 +41,14 @@ void FactRewriter::rewrite(const Stmt& stmt, Block& out) {
     facts_.pop();
     out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
     return;
+  }
+  if (const auto* role = ir::get_if<ir::RoleStmt>(stmt); role && thread_) {
+    const int64_t first = int64_t(role->exec.first_warp) * 32, count = int64_t(role->exec.num_warps) * 32;
+    facts_.push();
+    facts_.assume(ir::le(ir::int_imm(first), thread_));
+    facts_.assume(ir::lt(thread_, ir::int_imm(first + count)));
+    Rewriter::rewrite(stmt, out);
+    return facts_.pop();
   }
   Rewriter::rewrite(stmt, out);
   if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) ir::note_let(let->var, let->value, facts_);

@@ -21,6 +21,9 @@ class FactRewriter : public ir::Rewriter {
   bool proves_inside(const ir::Expr& index, const ir::Expr& extent) const;
 
   ir::Facts facts_;
+
+ private:
+  ir::Expr thread_;  // the kernel's variable, where it has one
 };
 
 }  // namespace tilewright::passes

@@ -8,7 +8,9 @@
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
 #include "passes/fact_rewriter.h"
+#include "passes/lower_warpgroup.h"
 #include "passes/register_tiles.h"
+#include "passes/schedule_ops.h"
 #include "support/error.h"
 
 #include <algorithm>
@@ -128,6 +130,12 @@ class TileLowering : public FactRewriter {
     if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
       return rewrite_parallel(*loop, stmt, out);
     }
+    if (const auto* role = ir::get_if<ir::RoleStmt>(stmt)) {
+      const ir::ExecSet before = std::exchange(exec_, role->exec);
+      FactRewriter::rewrite(stmt, out);
+      exec_ = before;
+      return;
+    }
     FactRewriter::rewrite(stmt, out);
   }
 
@@ -143,7 +151,9 @@ class TileLowering : public FactRewriter {
   Block inside_only(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) const;
   // The loops of a nest around `body`, which runs only where the coordinates lie inside the tile.
   Block close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc);
-  const Expr& thread() const { return context_.kernel.thread_var; }
+  // Of the warps that run this, counted from the first of them.
+  Expr thread() const { return context_.kernel.thread_var - int64_t(exec_.first_warp) * 32; }
+  int64_t num_threads() const { return exec_.num_warps > 0 ? int64_t(exec_.num_warps) * 32 : before_.threads; }
   TileId fresh_registers(const char* name, std::vector<Expr> shape, const Loc& loc);
   Stmt ldmatrix(TileId regs, const Expr& index, const TileRef& matrix, const Expr& row, const Expr& col, int num,
                 bool trans, const Loc& loc) const;
@@ -152,6 +162,7 @@ class TileLowering : public FactRewriter {
   const Kernel& before_;
   ir::ExpandContext context_;
   const CudaTarget& target_;
+  ir::ExecSet exec_;  // of the role around
 };
 
 RegisterNest TileLowering::open_registers(const Fragment& fragment, Block& lets, const Loc& loc) {
@@ -181,7 +192,7 @@ Block TileLowering::inside_only(const Fragment& fragment, const RegisterNest& ne
     inside = inside ? ir::logical_and(inside, ok) : ok;
   }
   // Threads beyond those of the fragment hold nothing.
-  if (fragment.num_threads() < before_.threads) {
+  if (fragment.num_threads() < num_threads()) {
     const Expr ok = ir::lt(thread(), ir::int_imm(fragment.num_threads()));
     inside = inside ? ir::logical_and(inside, ok) : ok;
   }
@@ -216,6 +227,23 @@ void TileLowering::rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, B
 }
 
 void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
+  if (op.def == &wgmma_wait_op()) return out.push_back(lower_wgmma_wait(op, context_.kernel, loc));
+  if (op.def == &bulk_copy_op() || op.def == &warpgroup_gemm_op()) {
+    const Block calls = op.def == &bulk_copy_op() ? lower_bulk_copy(op, before_, context_, loc)
+                                                  : lower_warpgroup_gemm(op, before_, context_, thread(), loc);
+    return void(out.insert(out.end(), calls.begin(), calls.end()));
+  }
+  if (op.def == &async_copy_op()) {
+    OpStmt copy = op;
+    copy.def = &ops::copy_op();
+    if (is_async_copy(copy, program_, before_, facts_, target_)) return lower_async_copy(copy, loc, out);
+    throw unsupported(loc, "async_copy to {} is not made of aligned pieces of 16 bytes",
+                      before_.tile(op.tiles[1].tile).name)
+        .hint("choose another instruction for it");
+  }
+  if (exec_.num_warps > 0 && (is_mma(op, before_, target_) || is_register_reduce(op, before_))) {
+    throw unsupported(loc, "{} on the warps of one role", op.def->name);
+  }
   if (is_mma(op, before_, target_)) return lower_mma(op, loc, out);
   if (is_register_reduce(op, before_)) return lower_reduce(op, loc, out);
   if (op.def == &ops::copy_op() && is_async_copy(op, program_, before_, facts_, target_)) {
@@ -260,6 +288,9 @@ void TileLowering::lower_mma(const OpStmt& op, const Loc& loc, Block& out) {
   const MmaPlan plan = mma_plan(op, before_);
   const ops::GemmAttrs attrs = ops::GemmAttrs::from(op.attrs);
   const ops::GemmShape shape = ops::gemm_shape(op);
+  if (*before_.tile(op.tiles[2].tile).fragment != plan.accumulator) {
+    throw internal_error(loc, "{} is not distributed as its products are", before_.tile(op.tiles[2].tile).name);
+  }
   const TileRef &a = op.tiles[0], &b = op.tiles[1];
   Block body;
   const auto let = [&](const char* name, const Expr& value) {
@@ -404,7 +435,7 @@ void TileLowering::lower_async_copy(const OpStmt& op, const Loc& loc, Block& out
   std::vector<int64_t> shape;
   for (int d : dst_dims) shape.push_back(*dst.region[size_t(d)].extent.as_int());
   shape.back() /= piece;
-  const Fragment pieces = layout::flat(shape, before_.threads, 1);
+  const Fragment pieces = layout::flat(shape, num_threads(), 1);
   Block body;
   const RegisterNest nest = open_registers(pieces, body, loc);
   TileRef source = src, target = dst;

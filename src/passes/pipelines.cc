@@ -3,6 +3,7 @@
 #include "ir/verify.h"
 #include "passes/cuda_passes.h"
 #include "passes/passes.h"
+#include "passes/schedule_passes.h"
 #include "support/error.h"
 
 namespace tilewright::passes {
@@ -67,6 +68,14 @@ ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, 
   p = expand_pipelines(p, target, remarks);
   // After the pipeline gave tiles their stages.
   p = plan_operands(std::move(p), target);
+  return lower_cuda(std::move(p), program, target);
+}
+
+ir::Program lower_cuda(ir::Program p, const ir::Program& original, const CudaTarget& target) {
+  // While statements of a loop are whole.
+  p = checked(expand_schedule(std::move(p)), "expand_schedule");
+  // Sees which statements fill and read the tiles of channels.
+  p = checked(place_channel_sync(std::move(p)), "place_channel_sync");
   p = lower_tiles(p, target);
   // Needs parallel loops over their own dimensions, and block indices with their ranges.
   p = guard_accesses(p);
@@ -75,7 +84,7 @@ ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, 
   p = vectorize_accesses(p, target);
   p = distribute_threads(p);
   // Hides the ranges of block indices.
-  p = map_grid_cpu(p, program);
+  p = map_grid_cpu(p, original);
   // The index arithmetic of the threads.
   p = ir::simplify(p);
   // Layouts must be known before shared memory is counted.

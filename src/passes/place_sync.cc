@@ -1,8 +1,12 @@
 #include "ir/rewrite.h"
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_passes.h"
+#include "passes/schedule_ops.h"
+#include "support/error.h"
 
+#include <algorithm>
 #include <set>
+#include <span>
 
 namespace tilewright::passes {
 
@@ -65,6 +69,9 @@ class Accesses : public ir::Visitor {
     const ir::Tile& tile = kernel_.tile(id);
     if (tile.space == ir::Space::local || tile.space == ir::Space::fragment) return;
     if (tile.stages > 1) return;  // its pipeline keeps writers and readers apart
+    for (const ir::Channel& channel : kernel_.channels) {
+      if (std::find(channel.tiles.begin(), channel.tiles.end(), id) != channel.tiles.end()) return;
+    }
     const TileId row = declaring_row(id);
     set.insert(tile.space == ir::Space::global ? -1 - Memory(kernel_.tile(row).tensor) : Memory(row));
   }
@@ -83,19 +90,35 @@ class Accesses : public ir::Visitor {
 
 class Placement {
  public:
-  explicit Placement(const Kernel& kernel) : kernel_(kernel) {}
+  explicit Placement(const Kernel& kernel) : kernel_(kernel), barrier_{.def = &block_sync_op()} {}
+  // Of the code of one role, whose threads meet at a barrier of their own.
+  Placement(const Kernel& kernel, const ir::RoleStmt& role, int64_t barrier_id)
+      : kernel_(kernel), barrier_{.def = &sync_threads_op()}, role_(&role) {
+    barrier_.attrs = {{"barrier", barrier_id}, {"threads", int64_t(role.exec.num_warps) * 32}};
+  }
+  Block run_role() { return block(role_->body); }
 
   Block run() { return block(kernel_.body); }
 
  private:
   Block block(const Block& body) {
     Block out;
-    for (const Stmt& stmt : body) this->stmt(stmt, out);
+    for (size_t i = 0; i < body.size(); ++i) {
+      size_t end = i;
+      while (end < body.size() && ir::get_if<ir::RoleStmt>(body[end])) ++end;
+      if (end == i) {
+        stmt(body[i], out);
+      } else {
+        roles(std::span(body).subspan(i, end - i), out);
+        i = end - 1;
+      }
+    }
     return out;
   }
   void stmt(const Stmt& stmt, Block& out);
   void loop(const Stmt& stmt, Block& out);
   void branch(const ir::IfStmt& branch, const Loc& loc, Block& out);
+  void roles(std::span<const Stmt> roles, Block& out);
 
   template <class Part>
   Pending accesses(const Part& part) const {
@@ -112,14 +135,18 @@ class Placement {
             ir::OpStmt{.def = &cp_async_wait_op(), .tiles = {}, .scalars = {}, .attrs = {{"pending", int64_t(0)}}},
             loc));
       }
-      out.push_back(ir::make_stmt(ir::OpStmt{.def = &block_sync_op()}, loc));
+      // One thread waits for nobody.
+      if (role_ == nullptr || !role_->elected) out.push_back(ir::make_stmt(barrier_, loc));
       pending_ = {};
     }
     pending_.add(next);
   }
 
   const Kernel& kernel_;
+  ir::OpStmt barrier_;
+  const ir::RoleStmt* role_ = nullptr;
   Pending pending_;
+  int64_t num_roles_ = 0;
   Pending at_jumps_;  // pending where a break or continue leaves
   Pending head_;      // read by the condition of the innermost loop
 };
@@ -137,6 +164,27 @@ void Placement::stmt(const Stmt& stmt, Block& out) {
   }
   before(accesses(stmt), stmt->loc, out);
   out.push_back(stmt);
+}
+
+// Roles that stand one behind the other run at the same time.
+void Placement::roles(std::span<const Stmt> roles, Block& out) {
+  Pending all;
+  for (const Stmt& stmt : roles) {
+    const Pending inside = accesses(stmt);
+    if (all.conflicts(inside)) {
+      throw unsupported(stmt->loc, "role {} and one beside it share memory that no channel has",
+                        ir::get_if<ir::RoleStmt>(stmt)->name)
+          .hint("hand it over by a channel");
+    }
+    all.add(inside);
+  }
+  before(all, roles[0]->loc, out);
+  for (const Stmt& stmt : roles) {
+    ir::RoleStmt copy = *ir::get_if<ir::RoleStmt>(stmt);
+    const int64_t id = role_ ? ir::int_attr(barrier_.attrs, "barrier", 0) : ++num_roles_;
+    copy.body = Placement(kernel_, copy, id).run_role();
+    out.push_back(ir::make_stmt(std::move(copy), stmt->loc));
+  }
 }
 
 void Placement::branch(const ir::IfStmt& branch, const Loc& loc, Block& out) {

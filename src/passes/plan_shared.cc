@@ -1,5 +1,6 @@
 #include "layout/layout.h"
 #include "passes/cuda_passes.h"
+#include "passes/schedule_passes.h"
 #include "support/error.h"
 
 namespace tilewright::passes {
@@ -28,7 +29,8 @@ SharedPlan shared_plan(const ir::Kernel& kernel) {
     }
     plan.offsets.push_back(plan.bytes);
     const int64_t bytes = tile.layout->cosize() * bytes_of(tile.dtype);
-    plan.bytes += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    // Barriers are the last rows.
+    plan.bytes += is_barrier_tile(tile) ? bytes : (bytes + kAlignment - 1) / kAlignment * kAlignment;
   }
   return plan;
 }
