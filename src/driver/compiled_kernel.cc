@@ -82,6 +82,12 @@ int64_t raw_value(DType dtype, const ScalarValue& value) {
   return is_float(dtype) ? std::bit_cast<int64_t>(value.f) : value.i;
 }
 
+int64_t parameter_bits(DType dtype, const ScalarValue& value) {
+  if (dtype == DType::f64) return std::bit_cast<int64_t>(value.f);
+  if (is_float(dtype)) return int64_t(std::bit_cast<uint32_t>(float(value.f)));
+  return value.i;
+}
+
 void throw_failed_check(const codegen::CheckSite& site, const long long* at) {
   if (!site.condition.empty()) {
     throw invalid_kernel(site.loc, "{} is assumed, but does not hold", site.condition)

@@ -47,5 +47,7 @@ std::string describe_tiles(const ir::Program& lowered);
 
 // A scalar as generated code takes it: the integer, or the bits of the double.
 int64_t raw_value(DType dtype, const ScalarValue& value);
+// The same as a parameter of a CUDA kernel: in the low bytes the bits that the type has in expressions.
+int64_t parameter_bits(DType dtype, const ScalarValue& value);
 
 }  // namespace tilewright
