@@ -15,7 +15,8 @@ namespace tilewright {
 
 namespace {
 
-constexpr const char* kTargets = "auto, cpu, cpu:x86-64, cpu:avx2, cpu:avx512, cpu:generic, cuda, cuda:sm_NN or sim:sm_NN";
+constexpr const char* kTargets =
+    "auto, cpu, cpu:x86-64, cpu:avx2, cpu:avx512, cpu:generic, cuda, cuda:sm_NN or sim:sm_NN";
 
 CpuLevel cpu_level(const std::string& target, const CpuFeatures& features) {
   if (target == "cpu") return features.level;
@@ -43,18 +44,16 @@ void refuse_unbuilt(const std::string& requested) {
 
 // "cuda" takes the architecture of the GPU that is present.
 CudaTarget choose_cuda(const std::string& requested, Session& session) {
-  const size_t colon = requested.find(':');
-  const std::string arch =
-      colon != std::string::npos ? requested.substr(colon + 1) : session.gpu()->properties().arch();
+  const bool named = requested.starts_with("cuda:");
+  const std::string arch = named ? requested.substr(5) : session.gpu()->properties().arch();
   const std::optional<CudaTarget> target = cuda_target_from_arch(arch);
   if (target) return *target;
   throw invalid_argument("'{}' is no architecture of an NVIDIA GPU", arch)
       .hint("for instance cuda:sm_80 or cuda:sm_90a");
 }
 
-// Without an architecture that of the code that most GPUs run.
-CudaTarget choose_simulated(const std::string& requested, Session& session) {
-  return choose_cuda(requested == "sim" ? "sim:sm_80" : requested, session);
+bool is_simulated(const std::string& requested) {
+  return requested == "sim" || requested.starts_with("sim:") || requested.starts_with("sim+");
 }
 
 void check_options(const CompileOptions& options) {
@@ -80,9 +79,9 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
     const CudaTarget target = choose_cuda(requested, session);
     impl->target = target.name();
     impl->executable = make_cuda_executable(impl->program, target, impl->remarks, impl->lowered_tiles);
-  } else if (requested == "sim" || requested.starts_with("sim:")) {
-    const CudaTarget target = choose_simulated(requested, session);
-    impl->target = "sim:" + target.arch();
+  } else if (is_simulated(requested)) {
+    const SimTarget target = sim_target_from_name(requested);
+    impl->target = target.name();
     impl->executable = make_sim_executable(impl->program, target, options, impl->remarks, impl->lowered_tiles);
   } else if (requested == "cpu" || requested.starts_with("cpu:")) {
     CpuTarget target{.level = cpu_level(requested, session.cpu())};

@@ -78,6 +78,10 @@ SourceFile::~SourceFile() {
   if (!temporary_folder.empty()) std::filesystem::remove_all(temporary_folder, ignored);
 }
 
+std::vector<Error> BoundLaunch::watch(const SimTarget&, int64_t) const {
+  throw internal_error({}, "only the simulator watches a launch");
+}
+
 int64_t raw_value(DType dtype, const ScalarValue& value) {
   return is_float(dtype) ? std::bit_cast<int64_t>(value.f) : value.i;
 }

@@ -1,11 +1,9 @@
 #include "driver/sim_executable.h"
 
-#include "codegen/cuda.h"
 #include "driver/session.h"
-#include "passes/cuda_passes.h"
-#include "runtime/host_compiler.h"
+#include "driver/sim_text.h"
+#include "runtime/sim/detector.h"
 #include "runtime/sim/fiber.h"
-#include "runtime/sim/machine.h"
 #include "runtime/thread_pool.h"
 #include "support/error.h"
 
@@ -23,8 +21,6 @@ namespace tilewright {
 namespace {
 
 constexpr uintptr_t kTensorAlignment = 16;
-// Behind the shared memory that a kernel asks for.
-constexpr int64_t kMarginBytes = 4096;
 
 // Mirrors tilewright::device::Failure, which generated code fills.
 struct SimFailure {
@@ -32,103 +28,9 @@ struct SimFailure {
   long long at[7] = {};
 };
 
-// One text of a program, compiled for the simulator.
-class Variant {
- public:
-  Variant(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks) : target_(target) {
-    const ir::Program lowered = passes::cuda_pipeline(program, target, remarks);
-    module_ = codegen::emit_cuda(lowered, target);
-    tiles_ = describe_tiles(lowered);
-    standalone_ = codegen::inline_device_headers(module_.source, module_.source_map, true);
-    add_entries();
-  }
-
-  const codegen::CudaModule& module() const { return module_; }
-  const std::string& tiles() const { return tiles_; }
-  const std::vector<sim::Code>& kernels() const { return kernels_; }
-  // What the simulator found, at the author's line.
-  Error error(const sim::Finding& finding) const;
-  void load();
-
- private:
-  void add_entries();
-  std::vector<std::string> flags(CompilerKind kind) const;
-  std::string text_of(int line) const;
-
-  CudaTarget target_;
-  codegen::CudaModule module_;
-  std::string tiles_;
-  codegen::StandaloneSource standalone_;
-  std::shared_ptr<LoadedModule> loaded_;
-  std::vector<sim::Code> kernels_;
-};
-
-void Variant::add_entries() {
-  int64_t shared_bytes = 0;
-  for (const codegen::CudaEntry& entry : module_.entries) shared_bytes = std::max(shared_bytes, entry.shared_bytes);
-  standalone_.text += fmt::format("TW_SIM_MODULE({})\n", shared_bytes + kMarginBytes);
-  for (const codegen::CudaEntry& entry : module_.entries) {
-    standalone_.text += fmt::format("TW_SIM_ENTRY({})\n", entry.symbol);
-  }
-  standalone_.source_map.locs.resize(size_t(std::count(standalone_.text.begin(), standalone_.text.end(), '\n')));
-}
-
-std::vector<std::string> Variant::flags(CompilerKind kind) const {
-  std::vector<std::string> out = compile_flags({.level = CpuLevel::x86_64}, kind);
-  const std::string arch = fmt::format("-D__CUDA_ARCH__={}0", target_.sm);
-  // Products and sums of which CUDA's own functions say that they are rounded by themselves; memory that two element
-  // types name, as NVRTC allows.
-  for (const std::string& flag :
-       {std::string("-O1"), std::string("-ffp-contract=off"), std::string("-fno-strict-aliasing"),
-        std::string("-fvisibility=hidden"), std::string("-D__CUDACC__"), arch}) {
-    out.push_back(flag);
-  }
-  if (target_.accelerated) out.push_back(fmt::format("-D__CUDA_ARCH_FEAT_SM{}_ALL", target_.sm));
-  return out;
-}
-
-void Variant::load() {
-  if (loaded_) return;
-  Session& session = Session::get();
-  const HostCompiler& compiler = session.compiler();
-  const HostSource source{
-      .text = standalone_.text, .flags = flags(compiler.kind()), .source_map = &standalone_.source_map};
-  loaded_ = compile_and_load(source, compiler, session.cache(), {.keep_dir = session.options().keep_dir});
-  loaded_->function<void(const device::sim::Hooks*)>("tw_sim_attach")(&sim::hooks());
-  for (const codegen::CudaEntry& entry : module_.entries) {
-    kernels_.push_back({.enter = loaded_->function<void(void* const*)>("tw_sim_enter_" + entry.symbol),
-                        .shared = loaded_->function<unsigned char*()>("tw_sim_shared"),
-                        .thread = loaded_->function<const device::sim::ThreadView**()>("tw_sim_thread"),
-                        .shared_bytes = entry.shared_bytes,
-                        .margin_bytes = kMarginBytes});
-  }
-}
-
-std::string Variant::text_of(int line) const {
-  const std::string& text = standalone_.text;
-  size_t begin = 0;
-  for (int i = 1; i < line && begin != std::string::npos; ++i) begin = text.find('\n', begin) + 1;
-  begin = text.find_first_not_of(' ', begin);
-  return text.substr(begin, text.find('\n', begin) - begin);
-}
-
-Error Variant::error(const sim::Finding& finding) const {
-  const auto loc_of = [&](int line) {
-    const Loc* loc = standalone_.source_map.find(line);
-    return loc ? *loc : Loc();
-  };
-  Error out = internal_error(loc_of(finding.line), "{}", finding.text);
-  if (finding.line > 0) out = std::move(out).note("generated text: " + text_of(finding.line));
-  for (const sim::Finding::Note& note : finding.notes) {
-    const std::string text = note.line > 0 ? fmt::format("{}: {}", note.text, text_of(note.line)) : note.text;
-    out = std::move(out).note(text, loc_of(note.line));
-  }
-  return out;
-}
-
 class SimExecutable : public Executable, public std::enable_shared_from_this<SimExecutable> {
  public:
-  SimExecutable(const ir::Program& program, const CudaTarget& target, int num_threads, std::vector<Remark>& remarks)
+  SimExecutable(const ir::Program& program, const SimTarget& target, int num_threads, std::vector<Remark>& remarks)
       : program_(program), target_(target), num_threads_(num_threads), aligned_(program, target, remarks) {
     aligned_.load();
   }
@@ -146,16 +48,18 @@ class SimExecutable : public Executable, public std::enable_shared_from_this<Sim
 
   const std::string& tiles() const { return aligned_.tiles(); }
   int num_threads() const { return num_threads_; }
+  const ir::Program& program() const { return program_; }
+  const SimTarget& target() const { return target_; }
 
  private:
-  Variant& variant(bool aligned) const;
+  SimText& text(bool aligned) const;
 
   ir::Program program_;
-  CudaTarget target_;
+  SimTarget target_;
   int num_threads_;
   mutable std::mutex mutex_;
-  mutable Variant aligned_;
-  mutable std::unique_ptr<Variant> unaligned_;  // made when a tensor asks for it
+  mutable SimText aligned_;
+  mutable std::unique_ptr<SimText> unaligned_;  // made when a tensor asks for it
 };
 
 // What the blocks of one kernel found: of the lowest block that found something.
@@ -164,24 +68,31 @@ class Findings {
   bool any() const { return any_.load(std::memory_order_relaxed); }
   void add(int64_t block, sim::Finding finding) {
     const std::lock_guard lock(mutex_);
-    if (finding_ && block_ < block) return;
+    if (any_ && block_ < block) return;
     block_ = block;
-    finding_ = std::move(finding);
+    findings_.clear();
+    findings_.push_back(std::move(finding));
     any_ = true;
   }
-  const std::optional<sim::Finding>& first() const { return finding_; }
+  std::vector<sim::Finding>& all() { return findings_; }
 
  private:
   std::atomic<bool> any_ = false;
   std::mutex mutex_;
   int64_t block_ = 0;
-  std::optional<sim::Finding> finding_;
+  std::vector<sim::Finding> findings_;
 };
 
 class SimLaunch : public BoundLaunch {
  public:
   void launch() const override {
-    for (size_t k = 0; k < num_blocks_.size(); ++k) run_kernel(k);
+    std::vector<Error> errors = watch(executable_->target(), 0);
+    if (!errors.empty()) throw std::move(errors.front());
+  }
+  std::vector<Error> watch(const SimTarget& how, int64_t red_zone_bytes) const override {
+    std::vector<Error> out;
+    for (size_t k = 0; k < num_blocks_.size() && out.empty(); ++k) out = run_kernel(k, how, red_zone_bytes);
+    return out;
   }
   void wait() const override {}
   double time_ms() const override {
@@ -191,52 +102,81 @@ class SimLaunch : public BoundLaunch {
   }
 
   std::shared_ptr<const SimExecutable> executable_;
-  const Variant* variant_ = nullptr;
+  const BoundArguments* bound_ = nullptr;
+  const SimText* text_ = nullptr;
   std::vector<int64_t> num_blocks_;
   std::vector<void*> tensors_;
   std::vector<int64_t> scalars_;  // the bits of each value in its own type
 
  private:
-  void run_kernel(size_t index) const;
+  std::vector<Error> run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes) const;
+  std::optional<sim::Finding> run_block(size_t index, int64_t block, SimFailure& failure, const SimAdversary& adversary,
+                                        sim::Detector* detector) const;
+  std::vector<sim::Region> regions() const;
 };
 
-void SimLaunch::run_kernel(size_t index) const {
-  const codegen::CudaEntry& entry = variant_->module().entries[index];
+std::optional<sim::Finding> SimLaunch::run_block(size_t index, int64_t block, SimFailure& failure,
+                                                 const SimAdversary& adversary, sim::Detector* detector) const {
+  // A launch has 2^31 - 1 blocks along x; the text adds the first.
+  int64_t first_block = block >> 30 << 30;
+  SimFailure* to_failure = &failure;
+  std::vector<void*> arguments;
+  for (void* const& t : tensors_) arguments.push_back(const_cast<void**>(&t));
+  for (const int64_t& s : scalars_) arguments.push_back(const_cast<int64_t*>(&s));
+  arguments.push_back(&first_block);
+  arguments.push_back(&to_failure);
+  const int64_t in_launch = std::min<int64_t>(num_blocks_[index] - first_block, INT32_MAX);
+  const sim::Block place{.block = {unsigned(block - first_block), 0, 0},
+                         .grid = {unsigned(in_launch), 1, 1},
+                         .threads = {unsigned(text_->module().entries[index].threads), 1, 1}};
+  return sim::run_block(text_->kernels()[index], place, arguments.data(), adversary, detector);
+}
+
+std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes) const {
   SimFailure failure;
   Findings findings;
+  std::optional<sim::Detector> detector;
+  if (how.checked) detector.emplace(regions(), text_->kernels()[index].shared_unit_bytes, red_zone_bytes);
   const auto run = [&](int64_t block) {
     if (findings.any() || __atomic_load_n(&failure.site, __ATOMIC_RELAXED) != 0) return;
-    // A launch has 2^31 - 1 blocks along x; the text adds the first.
-    int64_t first_block = block >> 30 << 30;
-    SimFailure* to_failure = &failure;
-    std::vector<void*> arguments;
-    for (void* const& t : tensors_) arguments.push_back(const_cast<void**>(&t));
-    for (const int64_t& s : scalars_) arguments.push_back(const_cast<int64_t*>(&s));
-    arguments.push_back(&first_block);
-    arguments.push_back(&to_failure);
-    const sim::Block place{.block = {unsigned(block - first_block), 0, 0},
-                           .grid = {unsigned(std::min<int64_t>(num_blocks_[index] - first_block, INT32_MAX)), 1, 1},
-                           .threads = {unsigned(entry.threads), 1, 1}};
-    auto found = sim::run_block(variant_->kernels()[index], place, arguments.data(), {});
+    auto found = run_block(index, block, failure, how.adversary, detector ? &*detector : nullptr);
     if (found) findings.add(block, std::move(*found));
   };
   const int64_t blocks = num_blocks_[index];
-  if (blocks == 1)
-    run(0);
-  else if (blocks > 1)
+  if (blocks == 1 || detector) {
+    for (int64_t block = 0; block < blocks; ++block) run(block);
+  } else if (blocks > 1) {
     default_thread_pool(executable_->num_threads()).parallel_for(blocks, [&](int64_t block, int) { run(block); });
+  }
   // Threads that leave at a failed check let others wait for ever.
-  if (failure.site > 0) throw_failed_check(variant_->module().sites[size_t(failure.site - 1)], failure.at);
-  if (findings.first()) throw variant_->error(*findings.first());
+  if (failure.site > 0) throw_failed_check(text_->module().sites[size_t(failure.site - 1)], failure.at);
+  std::vector<sim::Finding>& all = findings.all();
+  if (detector) all.insert(all.end(), detector->findings().begin(), detector->findings().end());
+  return text_->errors(index, all, *bound_);
 }
 
-Variant& SimExecutable::variant(bool aligned) const {
+std::vector<sim::Region> SimLaunch::regions() const {
+  std::vector<sim::Region> out;
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    const ir::Tensor& declared = executable_->program().tensors[t];
+    const BoundTensor& tensor = bound_->tensors[t];
+    int64_t last = 0;
+    for (size_t d = 0; d < tensor.shape.size(); ++d) last += (tensor.shape[d] - 1) * tensor.strides[d];
+    const int64_t elems = tensor.num_elems() == 0 ? 0 : last + 1;
+    out.push_back({.begin = static_cast<const unsigned char*>(tensors_[t]),
+                   .bytes = elems * bytes_of(declared.dtype),
+                   .unit_bytes = int(bytes_of(declared.dtype))});
+  }
+  return out;
+}
+
+SimText& SimExecutable::text(bool aligned) const {
   if (aligned) return aligned_;
   if (!unaligned_) {
-    CudaTarget target = target_;
-    target.aligned_tensors = false;
+    SimTarget target = target_;
+    target.cuda.aligned_tensors = false;
     std::vector<Remark> ignored;
-    unaligned_ = std::make_unique<Variant>(program_, target, ignored);
+    unaligned_ = std::make_unique<SimText>(program_, target, ignored);
     unaligned_->load();
   }
   return *unaligned_;
@@ -246,6 +186,7 @@ std::unique_ptr<BoundLaunch> SimExecutable::bind(const BoundArguments& bound, st
                                                  std::vector<Remark>& remarks) const {
   auto launch = std::make_unique<SimLaunch>();
   launch->executable_ = shared_from_this();
+  launch->bound_ = &bound;
   bool aligned = true;
   for (size_t t = 0; t < bound.tensors.size(); ++t) {
     const BoundTensor& tensor = bound.tensors[t];
@@ -263,13 +204,13 @@ std::unique_ptr<BoundLaunch> SimExecutable::bind(const BoundArguments& bound, st
   }
   launch->num_blocks_ = std::move(num_blocks);
   const std::lock_guard lock(mutex_);
-  launch->variant_ = &variant(aligned);
+  launch->text_ = &text(aligned);
   return launch;
 }
 
 }  // namespace
 
-std::shared_ptr<Executable> make_sim_executable(const ir::Program& program, const CudaTarget& target,
+std::shared_ptr<Executable> make_sim_executable(const ir::Program& program, const SimTarget& target,
                                                 const CompileOptions& options, std::vector<Remark>& remarks,
                                                 std::string& lowered_tiles) {
   if (!sim::has_fibers()) {

@@ -9,4 +9,15 @@ namespace tilewright::sim {
 unsigned long long execute_atomic(device::sim::AtomicOp op, device::sim::Number type, void* at, unsigned long long x,
                                   unsigned long long expected);
 
+constexpr unsigned bytes_of(device::sim::Number type) {
+  using device::sim::Number;
+  switch (type) {
+    case Number::i64:
+    case Number::u64:
+    case Number::f64: return 8;
+    case Number::u16: return 2;
+    default: return 4;
+  }
+}
+
 }  // namespace tilewright::sim

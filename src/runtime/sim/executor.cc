@@ -1,5 +1,6 @@
 #include "runtime/sim/executor.h"
 
+#include "runtime/sim/atomics.h"
 #include "support/error.h"
 
 #include <fmt/format.h>
@@ -28,9 +29,10 @@ Executor& Executor::mine() {
 }
 
 std::optional<Finding> Executor::run(const Code& code, const Block& block, void* const* arguments,
-                                     const Adversary& adversary) {
+                                     const SimAdversary& adversary, Detector* detector) {
   code_ = code;
   adversary_ = adversary;
+  detector_ = detector;
   arguments_ = arguments;
   // Blocks differ, and a block runs the same in any order of blocks.
   generator_.seed(adversary.seed + 0x9e3779b97f4a7c15u * (block.block.x + 1));
@@ -54,6 +56,11 @@ void Executor::prepare(const Block& block) {
   shared_memory_ = code_.shared();
   view_ = code_.thread();
   std::memset(shared_memory_, kPoison, size_t(code_.shared_bytes + code_.margin_bytes));
+  if (detector_) {
+    const int64_t number =
+        block.block.x + int64_t(block.grid.x) * (block.block.y + int64_t(block.grid.y) * block.block.z);
+    detector_->begin_block(number, num_threads_, shared_memory_, code_.shared_bytes);
+  }
   for (int t = 0; t < num_threads_; ++t) {
     Fiber& fiber = fibers_[size_t(t)];
     const auto n = unsigned(t);
@@ -111,13 +118,13 @@ void Executor::stop(Finding finding) {
 uint64_t Executor::random(uint64_t below) { return generator_() % below; }
 
 int Executor::next_of(uint32_t runnable, int warp) const {
-  const bool last = adversary_.schedule == Schedule::reverse;
+  const bool last = adversary_.schedule == SimSchedule::reverse;
   const int lane = last ? 31 - std::countl_zero(runnable) : std::countr_zero(runnable);
   return warp * kWarpSize + lane;
 }
 
 int Executor::next() {
-  if (adversary_.schedule == Schedule::random) {
+  if (adversary_.schedule == SimSchedule::random) {
     uint32_t runnable_warps = 0;
     for (int w = 0; w < num_warps_; ++w) runnable_warps |= uint32_t(warps_[size_t(w)].runnable != 0) << w;
     if (runnable_warps == 0) return -1;
@@ -128,7 +135,7 @@ int Executor::next() {
     for (uint64_t skip = random(uint64_t(std::popcount(lanes))); skip > 0; --skip) lanes &= lanes - 1;
     return w * kWarpSize + std::countr_zero(lanes);
   }
-  if (adversary_.schedule == Schedule::reverse) {
+  if (adversary_.schedule == SimSchedule::reverse) {
     for (int w = num_warps_ - 1; w >= 0; --w) {
       if (warps_[size_t(w)].runnable) return next_of(warps_[size_t(w)].runnable, w);
     }
@@ -137,7 +144,7 @@ int Executor::next() {
   const int own = current_ / kWarpSize, lane = current_ % kWarpSize;
   const uint32_t higher = lane == 31 ? 0 : warps_[size_t(own)].runnable & ~0u << (lane + 1);
   if (higher) return next_of(higher, own);
-  if (adversary_.schedule == Schedule::greedy && warps_[size_t(own)].runnable) {
+  if (adversary_.schedule == SimSchedule::greedy && warps_[size_t(own)].runnable) {
     return next_of(warps_[size_t(own)].runnable, own);
   }
   for (int k = 1; k <= num_warps_; ++k) {
@@ -203,14 +210,18 @@ bool Executor::arrive_at(unsigned id, unsigned threads, int line) {
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("thread {} comes to barrier {} with a count of {}, others in this phase with {}",
                               current_, id, threads, b.expected),
-          .line = line});
+          .site = Site::line(line)});
+  }
+  if (detector_) {
+    if (b.arrived == 0) b.clock = detector_->no_clock();
+    detector_->release(current_, b.clock);
   }
   ++b.arrived;
   const unsigned expected = whole_block ? unsigned(num_alive_) : threads;
   if (b.arrived > expected) {
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("{} threads came to barrier {}, which counts {}", b.arrived, id, expected),
-          .line = line});
+          .site = Site::line(line)});
   }
   return b.arrived == expected;
 }
@@ -220,12 +231,10 @@ void Executor::finish_barrier(unsigned id) {
   for (int w = 0; w < num_warps_; ++w) {
     warps_[size_t(w)].runnable |= b.waiting[size_t(w)];
   }
-  if (b.count > 0 || b.all == 0) {
-    for (int t = 0; t < num_threads_; ++t) {
-      if (b.waiting[size_t(t / kWarpSize)] >> t % kWarpSize & 1) {
-        fibers_[size_t(t)].vote_result = b.count | (b.all ? 0x10000u : 0);
-      }
-    }
+  for (int t = 0; t < num_threads_; ++t) {
+    if (!(b.waiting[size_t(t / kWarpSize)] >> t % kWarpSize & 1)) continue;
+    fibers_[size_t(t)].vote_result = b.count | (b.all ? 0x10000u : 0);
+    if (detector_) detector_->acquire(t, b.clock);
   }
   rounds_without_progress_ = 0;
   b = {};
@@ -240,12 +249,12 @@ unsigned Executor::barrier(unsigned id, unsigned threads, BlockVote vote, unsign
   }
   Fiber& fiber = current();
   fiber.barrier = uint8_t(id);
-  fiber.vote_result = 0x10000u;
   if (!last) {
     b.waiting[size_t(current_ / kWarpSize)] |= 1u << current_ % kWarpSize;
     wait(Fiber::Wait::barrier, line);
   } else {
     fiber.vote_result = b.count | (b.all ? 0x10000u : 0);
+    if (detector_) detector_->acquire(current_, b.clock);
     finish_barrier(id);
   }
   const unsigned count = fiber.vote_result & 0xffffu, all = fiber.vote_result >> 16;
@@ -273,14 +282,14 @@ void Executor::warp_op(WarpOp op, Lane* lane, int line) {
   if (!(lane->mask >> own & 1)) {
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("thread {} (lane {}) is not in the mask {:#x} that it names", current_, own, lane->mask),
-          .line = line});
+          .site = Site::line(line)});
   }
   const uint32_t absent = lane->mask & ~warp().exists;
   if (absent && op != WarpOp::sync) {
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("thread {} names lanes {:#x}, which its warp does not have: the block has {} threads",
                               current_, absent, num_threads_),
-          .line = line});
+          .site = Site::line(line)});
   }
   warp().arrived |= 1u << own;
   if (!try_warp_op(fiber)) wait(Fiber::Wait::warp, line);
@@ -298,14 +307,24 @@ bool Executor::try_warp_op(Fiber& fiber) {
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("lanes of warp {} come to different operations, or name different masks: {:#x} and {:#x}",
                               current_ / kWarpSize, named, other.lane->mask),
-          .line = fiber.line,
-          .notes = {{.text = "the other", .line = other.line}}});
+          .site = Site::line(fiber.line),
+          .notes = {{.text = "the other", .site = Site::line(other.line)}}});
   }
   w.arrived &= ~mask;
-  if (fiber.op != WarpOp::sync) run_warp_op(fiber.op, mask);
+  if (fiber.op != WarpOp::sync)
+    run_warp_op(fiber.op, mask);
+  else if (detector_)
+    sync_clocks(mask);
   w.runnable |= mask;
   rounds_without_progress_ = 0;
   return true;
+}
+
+void Executor::sync_clocks(uint32_t mask) {
+  Clock clock = detector_->no_clock();
+  const int first = current_ / kWarpSize * kWarpSize;
+  for (uint32_t left = mask; left; left &= left - 1) detector_->release(first + std::countr_zero(left), clock);
+  for (uint32_t left = mask; left; left &= left - 1) detector_->acquire(first + std::countr_zero(left), clock);
 }
 
 void Executor::run_warp_op(WarpOp op, uint32_t mask) {
@@ -317,7 +336,25 @@ void Executor::run_warp_op(WarpOp op, uint32_t mask) {
   execute_warp_op(op, lanes.data(), *this);
 }
 
-unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned bytes, int line) {
+unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned bytes, Touch touch, int line) {
+  unsigned char* const at = shared_at(thread, address, bytes, line);
+  if (detector_) detector_->access(thread, at, bytes, touch, Site::line(line));
+  return at;
+}
+
+void Executor::access(const void* at, unsigned bytes, device::sim::Access access, const void* where) {
+  if (detector_ == nullptr || stacks_.contains(at)) return;
+  const Touch touch = access == device::sim::Access::read ? Touch::read : Touch::write;
+  detector_->access(current_, at, bytes, touch, Site::code(where));
+}
+
+unsigned long long Executor::atomic(device::sim::AtomicOp op, device::sim::Number type, void* at, unsigned long long x,
+                                    unsigned long long expected, int line) {
+  if (detector_) detector_->access(current_, at, bytes_of(type), Touch::atomic, Site::line(line));
+  return execute_atomic(op, type, at, x, expected);
+}
+
+unsigned char* Executor::shared_at(int thread, unsigned address, unsigned bytes, int line) {
   const bool inside = int64_t(address) + bytes <= code_.shared_bytes;
   if (inside && address % bytes == 0) return shared_memory_ + address;
   stop({.kind = Finding::Kind::out_of_bounds,
@@ -325,7 +362,7 @@ unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned
                                      thread, bytes, address, bytes)
                        : fmt::format("thread {} accesses {} bytes at address {} of shared memory, which has {}", thread,
                                      bytes, address, code_.shared_bytes),
-        .line = line});
+        .site = Site::line(line)});
 }
 
 // ---- Asynchronous copies ----
@@ -341,21 +378,23 @@ void Executor::copy_async(unsigned to, const void* from, unsigned bytes, unsigne
   if (valid_bytes > bytes) {
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("a copy of {} bytes is to read {}", bytes, valid_bytes),
-          .line = line});
+          .site = Site::line(line)});
   }
   if (valid_bytes > 0 && reinterpret_cast<uintptr_t>(from) % bytes != 0) {
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("thread {} copies {} bytes from {}, no multiple of {}", current_, bytes,
                               reinterpret_cast<uintptr_t>(from), bytes),
-          .line = line});
+          .site = Site::line(line)});
   }
-  PendingCopy copy{.to = shared(to, bytes, line),
+  PendingCopy copy{.to = shared_at(current_, to, bytes, line),
                    .from = static_cast<const unsigned char*>(from),
                    .bytes = uint8_t(bytes),
-                   .valid_bytes = uint8_t(valid_bytes)};
+                   .valid_bytes = uint8_t(valid_bytes),
+                   .line = line};
+  if (detector_) detector_->copy_begins(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
   std::memset(copy.to, kPoison, bytes);
-  const Completion when = adversary_.completion;
-  if (when == Completion::early || (when == Completion::random && random(2) == 0)) complete(copy);
+  const SimCompletion when = adversary_.completion;
+  if (when == SimCompletion::early || (when == SimCompletion::random && random(2) == 0)) complete(copy);
   current().copies.push_back(copy);
 }
 
@@ -366,7 +405,11 @@ void Executor::copy_async_wait(unsigned pending) {
   if (fiber.group_ends.size() <= pending) return;
   const size_t groups = fiber.group_ends.size() - pending;
   const uint32_t copies = fiber.group_ends[groups - 1];
-  for (uint32_t i = 0; i < copies; ++i) complete(fiber.copies[i]);
+  for (uint32_t i = 0; i < copies; ++i) {
+    PendingCopy& c = fiber.copies[i];
+    complete(c);
+    if (detector_) detector_->copy_ends(current_, c.to, c.from, c.bytes, c.valid_bytes, Site::line(c.line));
+  }
   fiber.copies.erase(fiber.copies.begin(), fiber.copies.begin() + copies);
   fiber.group_ends.erase(fiber.group_ends.begin(), fiber.group_ends.begin() + std::ptrdiff_t(groups));
   for (uint32_t& end : fiber.group_ends) end -= copies;
@@ -413,7 +456,7 @@ Finding Executor::deadlock() const {
   Finding out{.kind = Finding::Kind::deadlock,
               .text = fmt::format("block {} waits for ever: {} of its {} threads have ended", block.x,
                                   num_threads_ - num_alive_, num_threads_),
-              .line = groups.empty() ? 0 : groups.front().line};
+              .site = Site::line(groups.empty() ? 0 : groups.front().line)};
   for (const Group& g : groups) {
     const std::string who = name_threads(g.threads);
     const char* verb = g.threads.size() == 1 ? "waits" : "wait";
@@ -422,11 +465,12 @@ Finding Executor::deadlock() const {
       const unsigned expected = b.whole_block ? unsigned(num_alive_) : b.expected;
       out.notes.push_back({fmt::format("{} {} at barrier {}, to which {} of {} threads came", who, verb, g.barrier,
                                        b.arrived, expected),
-                           g.line});
+                           Site::line(g.line)});
     } else if (g.wait == Fiber::Wait::warp) {
-      out.notes.push_back({fmt::format("{} {} for the lanes {:#x} of a warp", who, verb, g.mask), g.line});
+      out.notes.push_back({fmt::format("{} {} for the lanes {:#x} of a warp", who, verb, g.mask), Site::line(g.line)});
     } else {
-      out.notes.push_back({fmt::format("{} {} in a loop", who, g.threads.size() == 1 ? "polls" : "poll"), g.line});
+      out.notes.push_back(
+          {fmt::format("{} {} in a loop", who, g.threads.size() == 1 ? "polls" : "poll"), Site::line(g.line)});
     }
   }
   return out;

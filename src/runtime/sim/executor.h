@@ -1,6 +1,7 @@
 // The state of the block that a thread of the host runs.
 #pragma once
 
+#include "runtime/sim/detector.h"
 #include "runtime/sim/fiber.h"
 #include "runtime/sim/machine.h"
 
@@ -19,6 +20,7 @@ struct PendingCopy {
   unsigned char* to = nullptr;
   const unsigned char* from = nullptr;
   uint8_t bytes = 0, valid_bytes = 0;
+  int line = 0;
   bool done = false;
 };
 
@@ -52,7 +54,8 @@ struct Barrier {
   bool whole_block = false;
   unsigned arrived = 0;  // that wait, and that only arrived
   std::array<uint32_t, kMaxWarps> waiting = {};
-  unsigned any = 0, all = 1, count = 0;  // votes
+  unsigned all = 1, count = 0;  // votes
+  Clock clock = {};             // of those that came
 };
 
 class Executor {
@@ -60,7 +63,8 @@ class Executor {
   // The executor of this thread.
   static Executor& mine();
 
-  std::optional<Finding> run(const Code& code, const Block& block, void* const* arguments, const Adversary& adversary);
+  std::optional<Finding> run(const Code& code, const Block& block, void* const* arguments,
+                             const SimAdversary& adversary, Detector* detector);
 
   // ---- for the hooks, in the fiber that runs ----
   Fiber& current() { return fibers_[size_t(current_)]; }
@@ -74,13 +78,17 @@ class Executor {
   void copy_async_commit();
   void copy_async_wait(unsigned pending);
   // The bytes behind an address of the block's window.
-  unsigned char* shared(unsigned address, unsigned bytes, int line) {
-    return shared_of_thread(current_, address, bytes, line);
+  unsigned char* shared(unsigned address, unsigned bytes, Touch touch, int line) {
+    return shared_of_thread(current_, address, bytes, touch, line);
   }
   // The same for a lane of this warp that is in an operation of it.
-  unsigned char* shared_of(int lane, unsigned address, unsigned bytes) {
-    return shared_of_thread(current_ / kWarpSize * kWarpSize + lane, address, bytes, lane_of_warp(lane).line);
+  unsigned char* shared_of(int lane, unsigned address, unsigned bytes, Touch touch) {
+    return shared_of_thread(current_ / kWarpSize * kWarpSize + lane, address, bytes, touch, lane_of_warp(lane).line);
   }
+  // Memory behind a pointer is about to be accessed.
+  void access(const void* at, unsigned bytes, device::sim::Access access, const void* where);
+  unsigned long long atomic(device::sim::AtomicOp op, device::sim::Number type, void* at, unsigned long long x,
+                            unsigned long long expected, int line);
   // Lets others run first.
   void rest(int line);
   // Ends the block with a finding; does not return to the fiber.
@@ -88,7 +96,7 @@ class Executor {
 
  private:
   static void fiber_main();
-  unsigned char* shared_of_thread(int thread, unsigned address, unsigned bytes, int line);
+  unsigned char* shared_of_thread(int thread, unsigned address, unsigned bytes, Touch touch, int line);
   void prepare(const Block& block);
   [[noreturn]] void end_fiber();
   void wait(Fiber::Wait why, int line);
@@ -103,10 +111,13 @@ class Executor {
   Finding deadlock() const;
   std::string name_threads(const std::vector<int>& ids) const;
   static void complete(PendingCopy& copy);
+  unsigned char* shared_at(int thread, unsigned address, unsigned bytes, int line);
+  void sync_clocks(uint32_t mask);
   uint64_t random(uint64_t below);
 
   Code code_;
-  Adversary adversary_;
+  SimAdversary adversary_;
+  Detector* detector_ = nullptr;
   std::mt19937_64 generator_;
   void* const* arguments_ = nullptr;
   Stacks stacks_;

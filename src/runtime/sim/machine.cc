@@ -1,6 +1,5 @@
 #include "runtime/sim/machine.h"
 
-#include "runtime/sim/atomics.h"
 #include "runtime/sim/executor.h"
 
 namespace tilewright::sim {
@@ -18,20 +17,21 @@ const device::sim::Hooks& hooks() {
                        int line) { Executor::mine().copy_async(to, from, bytes, valid_bytes, line); },
       .copy_async_commit = [] { Executor::mine().copy_async_commit(); },
       .copy_async_wait = [](unsigned pending, int) { Executor::mine().copy_async_wait(pending); },
-      .shared = [](unsigned address, unsigned bytes, Access, int line) -> void* {
-        return Executor::mine().shared(address, bytes, line);
+      .shared = [](unsigned address, unsigned bytes, Access access, int line) -> void* {
+        return Executor::mine().shared(address, bytes, access == Access::read ? Touch::read : Touch::write, line);
       },
-      .access = [](const void*, unsigned, Access, const void*) {},
+      .access = [](const void* at, unsigned bytes, Access access,
+                   const void* where) { Executor::mine().access(at, bytes, access, where); },
       .atomic = [](AtomicOp op, Number type, void* at, unsigned long long x, unsigned long long expected,
-                   int) { return execute_atomic(op, type, at, x, expected); },
+                   int line) { return Executor::mine().atomic(op, type, at, x, expected, line); },
       .yield = [](int line) { Executor::mine().rest(line); },
   };
   return kHooks;
 }
 
 std::optional<Finding> run_block(const Code& code, const Block& block, void* const* arguments,
-                                 const Adversary& adversary) {
-  return Executor::mine().run(code, block, arguments, adversary);
+                                 const SimAdversary& adversary, Detector* detector) {
+  return Executor::mine().run(code, block, arguments, adversary, detector);
 }
 
 }  // namespace tilewright::sim

@@ -41,7 +41,7 @@ void shuffle(WarpOp op, Lane* const* lanes, Executor& executor) {
       executor.stop({.kind = Finding::Kind::misuse,
                      .text = fmt::format("lane {} takes the value of lane {}, which is not in the mask {:#x}", l, from,
                                          lane.mask),
-                     .line = reader.line});
+                     .site = Site::line(reader.line)});
     }
     lane.result = lanes[from]->x;
   });
@@ -103,7 +103,7 @@ void load_matrices(Lane* const* lanes, Executor& executor) {
     uint16_t at[8][8];
     for (int row = 0; row < 8; ++row) {
       const int l = int(m) * 8 + row;
-      std::memcpy(at[row], executor.shared_of(l, lanes[l]->address, 16), 16);
+      std::memcpy(at[row], executor.shared_of(l, lanes[l]->address, 16, Touch::read), 16);
     }
     for (int l = 0; l < kWarpSize; ++l) {
       uint32_t word = 0;
@@ -129,7 +129,7 @@ void store_matrices(Lane* const* lanes, Executor& executor) {
     }
     for (int row = 0; row < 8; ++row) {
       const int l = int(m) * 8 + row;
-      std::memcpy(executor.shared_of(l, lanes[l]->address, 16), at[row], 16);
+      std::memcpy(executor.shared_of(l, lanes[l]->address, 16, Touch::write), at[row], 16);
     }
   }
 }

@@ -5,7 +5,15 @@
 
 #define __device__
 #define __host__
+#if defined(TW_SIM_CHECKED)
+#include <tilewright/device/sim/checked.h>
+// So that each access has a place in the kernel that the author's line is known of.
+#define __forceinline__ inline __attribute__((always_inline))
+#define TW_SIM_UNCHECKED __attribute__((no_sanitize("thread")))
+#else
 #define __forceinline__ inline
+#define TW_SIM_UNCHECKED
+#endif
 #define __noinline__ __attribute__((noinline))
 #define __global__ __attribute__((visibility("default"), noinline))
 #define __launch_bounds__(...)
@@ -31,19 +39,19 @@ struct Arguments;
 template <>
 struct Arguments<> {
   template <class Kernel, class... Pointers>
-  static void call(Kernel kernel, void* const*, Pointers... pointers) {
+  TW_SIM_UNCHECKED static void call(Kernel kernel, void* const*, Pointers... pointers) {
     kernel(*pointers...);
   }
 };
 template <class First, class... Rest>
 struct Arguments<First, Rest...> {
   template <class Kernel, class... Pointers>
-  static void call(Kernel kernel, void* const* at, Pointers... pointers) {
+  TW_SIM_UNCHECKED static void call(Kernel kernel, void* const* at, Pointers... pointers) {
     Arguments<Rest...>::call(kernel, at + 1, pointers..., static_cast<First*>(*at));
   }
 };
 template <class... A>
-void call(void (*kernel)(A...), void* const* at) {
+TW_SIM_UNCHECKED void call(void (*kernel)(A...), void* const* at) {
   Arguments<A...>::call(kernel, at);
 }
 
