@@ -422,8 +422,17 @@ std::string included_path(std::string_view line, std::string_view folder) {
   return std::string(folder) + "/" + std::string(name);
 }
 
+// The simulator's header of the same name stands in for one of CUDA.
+std::string stand_in(const std::string& path, bool simulated) {
+  constexpr std::string_view kCuda = "cuda/";
+  if (!simulated || !path.starts_with(kCuda)) return path;
+  const std::string out = "sim/" + path.substr(kCuda.size());
+  return embedded_file(out).empty() ? path : out;
+}
+
 // Appends a header and, once each, the headers that it includes.
-void append_header(const std::string& path, std::set<std::string, std::less<>>& done, std::string& out) {
+void append_header(std::string path, bool simulated, std::set<std::string, std::less<>>& done, std::string& out) {
+  path = stand_in(path, simulated);
   if (!done.insert(path).second) return;
   std::string_view text = embedded_file(path);
   if (text.empty()) throw internal_error({}, "device header {} is not in the library", path);
@@ -431,7 +440,7 @@ void append_header(const std::string& path, std::set<std::string, std::less<>>& 
     const std::string_view line = take_line(text);
     if (line.starts_with("#pragma once")) continue;
     if (line.starts_with(kInclude))
-      append_header(included_path(line, path.substr(0, path.rfind('/'))), done, out);
+      append_header(included_path(line, path.substr(0, path.rfind('/'))), simulated, done, out);
     else
       out += line;
   }
@@ -439,14 +448,15 @@ void append_header(const std::string& path, std::set<std::string, std::less<>>& 
 
 }  // namespace
 
-StandaloneSource inline_device_headers(const std::string& source, const SourceMap& map) {
+StandaloneSource inline_device_headers(const std::string& source, const SourceMap& map, bool simulated) {
   StandaloneSource out;
   std::set<std::string, std::less<>> done;
   std::string_view text = source;
+  if (simulated) append_header("sim/cuda.h", simulated, done, out.text);
   for (size_t i = 0; !text.empty(); ++i) {
     const std::string_view line = take_line(text);
     if (line.starts_with(kInclude)) {
-      append_header(included_path(line, ""), done, out.text);
+      append_header(included_path(line, ""), simulated, done, out.text);
       out.source_map.locs.resize(size_t(std::count(out.text.begin(), out.text.end(), '\n')));
     } else {
       out.text += line;

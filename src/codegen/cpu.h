@@ -49,11 +49,12 @@ struct CpuModule {
 
 CpuModule emit_cpu(const ir::Program& lowered, const CpuTarget& target);
 
-// `source` with the text of device headers in place of the #include lines, so that it compiles by itself.
+// `source` with the text of device headers in place of the #include lines, so that it compiles by itself. `simulated`:
+// CUDA text for the host compiler, with the headers of sim/ in place of those of cuda/ that have the same name.
 struct StandaloneSource {
   std::string text;
   SourceMap source_map;
 };
-StandaloneSource inline_device_headers(const std::string& source, const SourceMap& map);
+StandaloneSource inline_device_headers(const std::string& source, const SourceMap& map, bool simulated = false);
 
 }  // namespace tilewright::codegen

@@ -4,6 +4,7 @@
 #include "driver/cpu_executable.h"
 #include "driver/cuda_executable.h"
 #include "driver/session.h"
+#include "driver/sim_executable.h"
 #include "ir/verify.h"
 #include "runtime/interp/interp.h"
 #include "support/error.h"
@@ -14,7 +15,8 @@ namespace tilewright {
 
 namespace {
 
-constexpr const char* kTargets = "auto, cpu, cpu:x86-64, cpu:avx2, cpu:avx512, cpu:generic, cuda or cuda:sm_NN";
+constexpr const char* kTargets =
+    "auto, cpu, cpu:x86-64, cpu:avx2, cpu:avx512, cpu:generic, cuda, cuda:sm_NN or sim:sm_NN";
 
 CpuLevel cpu_level(const std::string& target, const CpuFeatures& features) {
   if (target == "cpu") return features.level;
@@ -33,7 +35,7 @@ CpuLevel cpu_level(const std::string& target, const CpuFeatures& features) {
 
 // Targets that are named but not built.
 void refuse_unbuilt(const std::string& requested) {
-  for (const char* family : {"sim:", "hip", "webgpu"}) {
+  for (const char* family : {"hip", "webgpu"}) {
     if (!requested.starts_with(family)) continue;
     throw unsupported({}, "target '{}' is not built yet; targets are {}", requested, kTargets);
   }
@@ -48,6 +50,10 @@ CudaTarget choose_cuda(const std::string& requested, Session& session) {
   if (target) return *target;
   throw invalid_argument("'{}' is no architecture of an NVIDIA GPU", arch)
       .hint("for instance cuda:sm_80 or cuda:sm_90a");
+}
+
+bool is_simulated(const std::string& requested) {
+  return requested == "sim" || requested.starts_with("sim:") || requested.starts_with("sim+");
 }
 
 void check_options(const CompileOptions& options) {
@@ -73,6 +79,10 @@ CompiledKernel compile(const Program& program, const CompileOptions& options) {
     const CudaTarget target = choose_cuda(requested, session);
     impl->target = target.name();
     impl->executable = make_cuda_executable(impl->program, target, impl->remarks, impl->lowered_tiles);
+  } else if (is_simulated(requested)) {
+    const SimTarget target = sim_target_from_name(requested);
+    impl->target = target.name();
+    impl->executable = make_sim_executable(impl->program, target, options, impl->remarks, impl->lowered_tiles);
   } else if (requested == "cpu" || requested.starts_with("cpu:")) {
     CpuTarget target{.level = cpu_level(requested, session.cpu())};
     if (session.cpu().l3_bytes > 0) target.stream_bytes = session.cpu().l3_bytes / 4 * 3;

@@ -78,8 +78,18 @@ SourceFile::~SourceFile() {
   if (!temporary_folder.empty()) std::filesystem::remove_all(temporary_folder, ignored);
 }
 
+std::vector<Error> BoundLaunch::watch(const SimTarget&, int64_t) const {
+  throw internal_error({}, "only the simulator watches a launch");
+}
+
 int64_t raw_value(DType dtype, const ScalarValue& value) {
   return is_float(dtype) ? std::bit_cast<int64_t>(value.f) : value.i;
+}
+
+int64_t parameter_bits(DType dtype, const ScalarValue& value) {
+  if (dtype == DType::f64) return std::bit_cast<int64_t>(value.f);
+  if (is_float(dtype)) return int64_t(std::bit_cast<uint32_t>(float(value.f)));
+  return value.i;
 }
 
 void throw_failed_check(const codegen::CheckSite& site, const long long* at) {

@@ -218,13 +218,6 @@ size_t span_bytes(const BoundTensor& tensor, DType dtype) {
   return size_t(last + 1) * size_t(bytes_of(dtype));
 }
 
-// The value's own bits, in the low bytes, as a kernel parameter of its type reads them.
-int64_t parameter_bits(DType dtype, const ScalarValue& value) {
-  if (dtype == DType::f64) return std::bit_cast<int64_t>(value.f);
-  if (is_float(dtype)) return int64_t(std::bit_cast<uint32_t>(float(value.f)));
-  return value.i;
-}
-
 std::unique_ptr<BoundLaunch> CudaExecutable::bind(const BoundArguments& bound, std::vector<int64_t> num_blocks,
                                                   std::vector<Remark>& remarks) const {
   auto launch = std::make_unique<CudaLaunch>();

@@ -5,6 +5,7 @@
 
 #include "codegen/cpu.h"
 #include "runtime/bind.h"
+#include "target/sim.h"
 
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@ class BoundLaunch {
   virtual void wait() const = 0;
   // One launch to its end; what it took on the device, in milliseconds.
   virtual double time_ms() const = 0;
+  // In the simulator: one launch as `how` says, and all that was found wrong. `red_zone_bytes` of memory around each
+  // tensor belong to nobody.
+  virtual std::vector<Error> watch(const SimTarget& how, int64_t red_zone_bytes) const;
 };
 
 class Executable {
@@ -47,5 +51,7 @@ std::string describe_tiles(const ir::Program& lowered);
 
 // A scalar as generated code takes it: the integer, or the bits of the double.
 int64_t raw_value(DType dtype, const ScalarValue& value);
+// The same as a parameter of a CUDA kernel: in the low bytes the bits that the type has in expressions.
+int64_t parameter_bits(DType dtype, const ScalarValue& value);
 
 }  // namespace tilewright

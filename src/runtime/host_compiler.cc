@@ -371,11 +371,16 @@ std::shared_ptr<LoadedModule> compile_and_load(const HostSource& source, const H
       cache.get_or_build(key, [&](const fs::path& scratch) { return compile(source, compiler, options, scratch); });
   const auto object = files.find(std::string(kObjectFile));
   if (object == files.end()) throw internal_error({}, "the cache entry {} holds no {}", key, kObjectFile);
-  if (!options.keep_dir) return LoadedModule::load(object->second);
-  std::error_code error;
-  fs::create_directories(*options.keep_dir, error);
-  replace_file(*options.keep_dir / (key.substr(0, 16) + ".cc"), source.text);
-  return LoadedModule::load(object->second, *options.keep_dir / (key.substr(0, 16) + ".so"));
+  fs::path keep_path;
+  if (options.keep_dir) {
+    std::error_code error;
+    fs::create_directories(*options.keep_dir, error);
+    replace_file(*options.keep_dir / (key.substr(0, 16) + ".cc"), source.text);
+    keep_path = *options.keep_dir / (key.substr(0, 16) + ".so");
+  }
+  std::shared_ptr<LoadedModule> module = LoadedModule::load(object->second, keep_path);
+  if (options.keep_object) module->set_object(object->second);
+  return module;
 }
 
 }  // namespace tilewright

@@ -75,14 +75,20 @@ class LoadedModule {
   // there and loaded from there, where perf and gdb find them.
   static std::shared_ptr<LoadedModule> load(const std::string& bytes, const std::filesystem::path& keep_path = {});
 
+  // The bytes it was loaded from; empty unless LoadOptions::keep_object.
+  const std::string& object() const { return object_; }
+  void set_object(std::string bytes) { object_ = std::move(bytes); }
+
  private:
   explicit LoadedModule(void* handle) : handle_(handle) {}
   void* handle_;
+  std::string object_;
 };
 
 struct LoadOptions {
   std::optional<std::filesystem::path> keep_dir = {};  // also leaves <key>.cc and <key>.so there
   std::chrono::milliseconds time_limit = std::chrono::minutes(10);
+  bool keep_object = false;  // for who wants to read its line table
 };
 
 std::string cache_key(const HostSource& source, const HostCompiler& compiler);

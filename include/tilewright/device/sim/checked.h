@@ -1,0 +1,55 @@
+#pragma once
+// What the host compiler calls at each access to memory under -fsanitize=thread: tells the simulator. No library of the
+// compiler is linked; registers and arrays of a thread, which are on its stack, the simulator knows.
+#include <tilewright/device/sim/hooks.h>
+
+#define TW_SIM_HOOK extern "C" __attribute__((no_sanitize("thread"), noinline, visibility("hidden"))) void
+
+namespace tilewright::device::sim {
+extern const Hooks* hooks;
+}
+
+#define TW_SIM_ACCESS(NAME, BYTES, KIND)                                                     \
+  TW_SIM_HOOK NAME(void* at) {                                                               \
+    tilewright::device::sim::hooks->access(at, BYTES, tilewright::device::sim::Access::KIND, \
+                                           __builtin_return_address(0));                     \
+  }
+#define TW_SIM_ACCESSES(BYTES)                               \
+  TW_SIM_ACCESS(__tsan_read##BYTES, BYTES, read)             \
+  TW_SIM_ACCESS(__tsan_write##BYTES, BYTES, write)           \
+  TW_SIM_ACCESS(__tsan_unaligned_read##BYTES, BYTES, read)   \
+  TW_SIM_ACCESS(__tsan_unaligned_write##BYTES, BYTES, write) \
+  TW_SIM_ACCESS(__tsan_volatile_read##BYTES, BYTES, read)    \
+  TW_SIM_ACCESS(__tsan_volatile_write##BYTES, BYTES, write)
+TW_SIM_ACCESSES(1)
+TW_SIM_ACCESSES(2)
+TW_SIM_ACCESSES(4)
+TW_SIM_ACCESSES(8)
+TW_SIM_ACCESSES(16)
+#undef TW_SIM_ACCESSES
+#undef TW_SIM_ACCESS
+
+TW_SIM_HOOK __tsan_read_range(void* at, unsigned long bytes) {
+  tilewright::device::sim::hooks->access(at, unsigned(bytes), tilewright::device::sim::Access::read,
+                                         __builtin_return_address(0));
+}
+TW_SIM_HOOK __tsan_write_range(void* at, unsigned long bytes) {
+  tilewright::device::sim::hooks->access(at, unsigned(bytes), tilewright::device::sim::Access::write,
+                                         __builtin_return_address(0));
+}
+TW_SIM_HOOK __tsan_init() {}
+TW_SIM_HOOK __tsan_func_entry(void*) {}
+TW_SIM_HOOK __tsan_func_exit() {}
+// clang names its copies and fills so.
+extern "C" __attribute__((no_sanitize("thread"), noinline, visibility("hidden"))) void* __tsan_memcpy(
+    void* to, const void* from, unsigned long bytes) {
+  __tsan_read_range(const_cast<void*>(from), bytes);
+  __tsan_write_range(to, bytes);
+  return __builtin_memcpy(to, from, bytes);
+}
+extern "C" __attribute__((no_sanitize("thread"), noinline, visibility("hidden"))) void* __tsan_memset(
+    void* to, int value, unsigned long bytes) {
+  __tsan_write_range(to, bytes);
+  return __builtin_memset(to, value, bytes);
+}
+#undef TW_SIM_HOOK

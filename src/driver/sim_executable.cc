@@ -1,0 +1,226 @@
+#include "driver/sim_executable.h"
+
+#include "driver/session.h"
+#include "driver/sim_text.h"
+#include "runtime/sim/detector.h"
+#include "runtime/sim/fiber.h"
+#include "runtime/thread_pool.h"
+#include "support/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <chrono>
+#include <mutex>
+#include <optional>
+
+namespace tilewright {
+
+namespace {
+
+constexpr uintptr_t kTensorAlignment = 16;
+
+// Mirrors tilewright::device::Failure, which generated code fills.
+struct SimFailure {
+  long long site = 0;
+  long long at[7] = {};
+};
+
+class SimExecutable : public Executable, public std::enable_shared_from_this<SimExecutable> {
+ public:
+  SimExecutable(const ir::Program& program, const SimTarget& target, int num_threads, std::vector<Remark>& remarks)
+      : program_(program), target_(target), num_threads_(num_threads), aligned_(program, target, remarks) {
+    aligned_.load();
+  }
+
+  const std::string& source() const override { return aligned_.module().annotated; }
+  std::string_view source_suffix() const override { return ".cu"; }
+  std::string describe(size_t kernel) const override {
+    const codegen::CudaEntry& entry = aligned_.module().entries[kernel];
+    return fmt::format("kernel {}: {} threads, {} bytes of shared memory a block, {} run-time checks, simulated",
+                       entry.symbol, entry.threads, entry.shared_bytes, aligned_.module().sites.size());
+  }
+  BindOptions bind_options() const override { return {.allocate = allocate_host_memory}; }
+  std::unique_ptr<BoundLaunch> bind(const BoundArguments& bound, std::vector<int64_t> num_blocks,
+                                    std::vector<Remark>& remarks) const override;
+
+  const std::string& tiles() const { return aligned_.tiles(); }
+  int num_threads() const { return num_threads_; }
+  const ir::Program& program() const { return program_; }
+  const SimTarget& target() const { return target_; }
+
+ private:
+  SimText& text(bool aligned) const;
+
+  ir::Program program_;
+  SimTarget target_;
+  int num_threads_;
+  mutable std::mutex mutex_;
+  mutable SimText aligned_;
+  mutable std::unique_ptr<SimText> unaligned_;  // made when a tensor asks for it
+};
+
+// What the blocks of one kernel found: of the lowest block that found something.
+class Findings {
+ public:
+  bool any() const { return any_.load(std::memory_order_relaxed); }
+  void add(int64_t block, sim::Finding finding) {
+    const std::lock_guard lock(mutex_);
+    if (any_ && block_ < block) return;
+    block_ = block;
+    findings_.clear();
+    findings_.push_back(std::move(finding));
+    any_ = true;
+  }
+  std::vector<sim::Finding>& all() { return findings_; }
+
+ private:
+  std::atomic<bool> any_ = false;
+  std::mutex mutex_;
+  int64_t block_ = 0;
+  std::vector<sim::Finding> findings_;
+};
+
+class SimLaunch : public BoundLaunch {
+ public:
+  void launch() const override {
+    std::vector<Error> errors = watch(executable_->target(), 0);
+    if (!errors.empty()) throw std::move(errors.front());
+  }
+  std::vector<Error> watch(const SimTarget& how, int64_t red_zone_bytes) const override {
+    std::vector<Error> out;
+    for (size_t k = 0; k < num_blocks_.size() && out.empty(); ++k) out = run_kernel(k, how, red_zone_bytes);
+    return out;
+  }
+  void wait() const override {}
+  double time_ms() const override {
+    const auto start = std::chrono::steady_clock::now();
+    launch();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  std::shared_ptr<const SimExecutable> executable_;
+  const BoundArguments* bound_ = nullptr;
+  const SimText* text_ = nullptr;
+  std::vector<int64_t> num_blocks_;
+  std::vector<void*> tensors_;
+  std::vector<int64_t> scalars_;  // the bits of each value in its own type
+
+ private:
+  std::vector<Error> run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes) const;
+  std::optional<sim::Finding> run_block(size_t index, int64_t block, SimFailure& failure, const SimAdversary& adversary,
+                                        sim::Detector* detector) const;
+  std::vector<sim::Region> regions() const;
+};
+
+std::optional<sim::Finding> SimLaunch::run_block(size_t index, int64_t block, SimFailure& failure,
+                                                 const SimAdversary& adversary, sim::Detector* detector) const {
+  // A launch has 2^31 - 1 blocks along x; the text adds the first.
+  int64_t first_block = block >> 30 << 30;
+  SimFailure* to_failure = &failure;
+  std::vector<void*> arguments;
+  for (void* const& t : tensors_) arguments.push_back(const_cast<void**>(&t));
+  for (const int64_t& s : scalars_) arguments.push_back(const_cast<int64_t*>(&s));
+  arguments.push_back(&first_block);
+  arguments.push_back(&to_failure);
+  const int64_t in_launch = std::min<int64_t>(num_blocks_[index] - first_block, INT32_MAX);
+  const sim::Block place{.block = {unsigned(block - first_block), 0, 0},
+                         .grid = {unsigned(in_launch), 1, 1},
+                         .threads = {unsigned(text_->module().entries[index].threads), 1, 1}};
+  return sim::run_block(text_->kernels()[index], place, arguments.data(), adversary, detector);
+}
+
+std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes) const {
+  SimFailure failure;
+  Findings findings;
+  std::optional<sim::Detector> detector;
+  if (how.checked) detector.emplace(regions(), text_->kernels()[index].shared_unit_bytes, red_zone_bytes);
+  const auto run = [&](int64_t block) {
+    if (findings.any() || __atomic_load_n(&failure.site, __ATOMIC_RELAXED) != 0) return;
+    auto found = run_block(index, block, failure, how.adversary, detector ? &*detector : nullptr);
+    if (found) findings.add(block, std::move(*found));
+  };
+  const int64_t blocks = num_blocks_[index];
+  if (blocks == 1 || detector) {
+    for (int64_t block = 0; block < blocks; ++block) run(block);
+  } else if (blocks > 1) {
+    default_thread_pool(executable_->num_threads()).parallel_for(blocks, [&](int64_t block, int) { run(block); });
+  }
+  // Threads that leave at a failed check let others wait for ever.
+  if (failure.site > 0) throw_failed_check(text_->module().sites[size_t(failure.site - 1)], failure.at);
+  std::vector<sim::Finding>& all = findings.all();
+  if (detector) all.insert(all.end(), detector->findings().begin(), detector->findings().end());
+  return text_->errors(index, all, *bound_);
+}
+
+std::vector<sim::Region> SimLaunch::regions() const {
+  std::vector<sim::Region> out;
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    const ir::Tensor& declared = executable_->program().tensors[t];
+    const BoundTensor& tensor = bound_->tensors[t];
+    int64_t last = 0;
+    for (size_t d = 0; d < tensor.shape.size(); ++d) last += (tensor.shape[d] - 1) * tensor.strides[d];
+    const int64_t elems = tensor.num_elems() == 0 ? 0 : last + 1;
+    out.push_back({.begin = static_cast<const unsigned char*>(tensors_[t]),
+                   .bytes = elems * bytes_of(declared.dtype),
+                   .unit_bytes = int(bytes_of(declared.dtype))});
+  }
+  return out;
+}
+
+SimText& SimExecutable::text(bool aligned) const {
+  if (aligned) return aligned_;
+  if (!unaligned_) {
+    SimTarget target = target_;
+    target.cuda.aligned_tensors = false;
+    std::vector<Remark> ignored;
+    unaligned_ = std::make_unique<SimText>(program_, target, ignored);
+    unaligned_->load();
+  }
+  return *unaligned_;
+}
+
+std::unique_ptr<BoundLaunch> SimExecutable::bind(const BoundArguments& bound, std::vector<int64_t> num_blocks,
+                                                 std::vector<Remark>& remarks) const {
+  auto launch = std::make_unique<SimLaunch>();
+  launch->executable_ = shared_from_this();
+  launch->bound_ = &bound;
+  bool aligned = true;
+  for (size_t t = 0; t < bound.tensors.size(); ++t) {
+    const BoundTensor& tensor = bound.tensors[t];
+    launch->tensors_.push_back(tensor.data);
+    if (std::bit_cast<uintptr_t>(tensor.data) % kTensorAlignment == 0 || tensor.num_elems() == 0) continue;
+    aligned = false;
+    remarks.push_back({.kind = "unaligned_tensor",
+                       .text = fmt::format("{} begins at no multiple of {} bytes: a variant of the kernel runs that "
+                                           "moves single elements",
+                                           program_.tensors[t].name, kTensorAlignment),
+                       .loc = program_.tensors[t].loc});
+  }
+  for (const ir::Scalar& scalar : program_.scalars) {
+    launch->scalars_.push_back(parameter_bits(scalar.var.dtype(), *bound.scalars[size_t(scalar.var.var_id())]));
+  }
+  launch->num_blocks_ = std::move(num_blocks);
+  const std::lock_guard lock(mutex_);
+  launch->text_ = &text(aligned);
+  return launch;
+}
+
+}  // namespace
+
+std::shared_ptr<Executable> make_sim_executable(const ir::Program& program, const SimTarget& target,
+                                                const CompileOptions& options, std::vector<Remark>& remarks,
+                                                std::string& lowered_tiles) {
+  if (!sim::has_fibers()) {
+    throw unsupported({}, "the simulator switches stacks on x86-64 only")
+        .hint("compile for cpu:generic, or use tilewright::interpret");
+  }
+  const int num_threads = options.num_threads > 0 ? options.num_threads : Session::get().num_threads();
+  auto out = std::make_shared<SimExecutable>(program, target, num_threads, remarks);
+  lowered_tiles = out->tiles();
+  return out;
+}
+
+}  // namespace tilewright

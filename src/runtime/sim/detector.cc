@@ -1,0 +1,279 @@
+#include "runtime/sim/detector.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace tilewright::sim {
+
+namespace {
+
+constexpr size_t kMaxFindings = 50;
+
+const char* name_of(Touch touch, bool is_copy) {
+  if (is_copy) return touch == Touch::read ? "reads by an asynchronous copy" : "copies asynchronously into";
+  return touch == Touch::read ? "reads" : touch == Touch::write ? "writes" : "updates atomically";
+}
+
+}  // namespace
+
+Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes)
+    : shared_unit_bytes_(shared_unit_bytes), red_zone_bytes_(red_zone_bytes) {
+  for (const Region& region : tensors) {
+    Global global{.region = region, .pages = {}};
+    const int64_t cells = (region.bytes + region.unit_bytes - 1) / region.unit_bytes;
+    global.pages.resize(size_t((cells + kCellsPerPage - 1) / kCellsPerPage));
+    tensors_.push_back(std::move(global));
+  }
+}
+
+void Detector::begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes) {
+  block_ = block;
+  num_threads_ = num_threads;
+  shared_ = shared;
+  shared_bytes_ = shared_bytes;
+  shared_cells_.assign(size_t((shared_bytes + shared_unit_bytes_ - 1) / shared_unit_bytes_), Cell());
+  clocks_.assign(size_t(num_threads) * size_t(num_threads), 0);
+  floor_.assign(size_t(num_threads), num_threads == 1 ? 1 : 0);
+  for (int t = 0; t < num_threads; ++t) clock(t)[size_t(t)] = 1;
+}
+
+// ---- Order ----
+
+void Detector::release(int thread, Clock& to) {
+  const std::span<uint32_t> own = clock(thread);
+  for (size_t u = 0; u < own.size(); ++u) to[u] = std::max(to[u], own[u]);
+  ++own[size_t(thread)];
+}
+
+void Detector::acquire(int thread, const Clock& from) {
+  const std::span<uint32_t> own = clock(thread);
+  uint32_t smallest = ~0u;
+  for (size_t u = 0; u < own.size(); ++u) {
+    own[u] = std::max(own[u], from[u]);
+    smallest = std::min(smallest, own[u]);
+  }
+  floor_[size_t(thread)] = smallest;
+}
+
+// ---- Accesses ----
+
+Detector::Cell& Detector::cell(const Memory& memory, int unit_bytes) {
+  const int64_t index = memory.offset / unit_bytes;
+  if (memory.tensor < 0) return shared_cells_[size_t(index)];
+  auto& page = tensors_[size_t(memory.tensor)].pages[size_t(index / kCellsPerPage)];
+  if (!page) page = std::make_unique<std::array<Cell, kCellsPerPage>>();
+  return (*page)[size_t(index % kCellsPerPage)];
+}
+
+// Calls fn(cell, memory) for each part of what is accessed; nothing where nobody shares it.
+template <class Function>
+void Detector::for_cells(const void* at, unsigned bytes, const Access& access, const Function& fn) {
+  const auto* const begin = static_cast<const unsigned char*>(at);
+  const auto each = [&](int tensor, int64_t offset, int unit) {
+    for (int64_t o = offset / unit * unit; o < offset + bytes; o += unit) {
+      const Memory memory{tensor, o};
+      fn(cell(memory, unit), memory);
+    }
+  };
+  if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_)
+    return each(-1, begin - shared_, shared_unit_bytes_);
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    const Region& r = tensors_[t].region;
+    if (begin >= r.begin && begin + bytes <= r.begin + r.bytes) return each(int(t), begin - r.begin, r.unit_bytes);
+  }
+  outside(at, bytes, access);
+}
+
+void Detector::access(int thread, const void* at, unsigned bytes, Touch touch, Site site) {
+  const Access now{thread, touch, site};
+  for_cells(at, bytes, now, [&](Cell& c, const Memory& memory) {
+    check(c, now, memory);
+    touch == Touch::read ? note_read(c, now) : note_write(c, now);
+  });
+}
+
+void Detector::copy_begins(int thread, const void* to, const void* from, unsigned bytes, unsigned valid_bytes,
+                           Site site) {
+  const Access write{thread, Touch::write, site, true}, read{thread, Touch::read, site, true};
+  for_cells(to, bytes, write, [&](Cell& c, const Memory& memory) {
+    check(c, write, memory);
+    note_write(c, write);
+    c.pending = true;
+  });
+  if (valid_bytes == 0) return;
+  for_cells(from, valid_bytes, read, [&](Cell& c, const Memory& memory) {
+    check(c, read, memory);
+    note_read(c, read);
+  });
+}
+
+void Detector::copy_ends(int thread, const void* to, const void* from, unsigned bytes, unsigned valid_bytes,
+                         Site site) {
+  const Access write{thread, Touch::write, site, true}, read{thread, Touch::read, site, true};
+  for_cells(to, bytes, write, [&](Cell& c, const Memory&) {
+    // Unless somebody wrote over it, which was reported.
+    if (!c.pending) return;
+    c.pending = false;
+    note_write(c, write);
+  });
+  if (valid_bytes == 0) return;
+  for_cells(from, valid_bytes, read, [&](Cell& c, const Memory& memory) {
+    check(c, read, memory);
+    note_read(c, read);
+  });
+}
+
+// Reports what the new access of a cell conflicts with.
+void Detector::check(Cell& c, const Access& now, const Memory& memory) {
+  if (c.write_time == 0) {
+    if (memory.tensor < 0 && now.touch == Touch::read) {
+      add({.kind = Finding::Kind::uninitialised,
+           .text = fmt::format("thread {} of block {} reads shared memory that nobody wrote", now.thread, block_),
+           .site = now.site,
+           .memory = {memory}},
+          now.site.value, 0);
+    }
+  } else if (c.pending) {
+    return report(now, memory, "copies asynchronously into", c.write_thread, c.write_block, c.write_site);
+  } else if (!(c.write_atomic && now.touch == Touch::atomic) &&
+             (c.write_block != block_ || !ordered(c.write_thread, c.write_time, now.thread))) {
+    return report(now, memory, c.write_atomic ? "updates atomically" : "writes", c.write_thread, c.write_block,
+                  c.write_site);
+  }
+  if (now.touch != Touch::read) check_readers(c, now, memory);
+}
+
+void Detector::check_readers(Cell& c, const Access& now, const Memory& memory) {
+  if (c.foreign_block >= 0 && c.foreign_block != block_) {
+    return report(now, memory, "reads", c.foreign_thread, c.foreign_block, c.foreign_site);
+  }
+  if (c.read_time == 0) return;
+  if (c.read_block != block_ || !ordered(c.read_thread, c.read_time, now.thread)) {
+    return report(now, memory, "reads", c.read_thread, c.read_block, c.read_site);
+  }
+  for (int i = c.more_readers; i >= 0; i = readers_[size_t(i)].next) {
+    const Readers& r = readers_[size_t(i)];
+    if (r.time <= floor_[size_t(now.thread)]) continue;
+    for (size_t word = 0; word < r.threads.size(); ++word) {
+      for (uint64_t left = r.threads[word]; left; left &= left - 1) {
+        const int thread = int(word) * 64 + std::countr_zero(left);
+        if (!ordered(thread, r.time, now.thread)) return report(now, memory, "reads", thread, block_, r.site);
+      }
+    }
+  }
+}
+
+void Detector::free_readers(Cell& c) {
+  while (c.more_readers >= 0) {
+    Readers& r = readers_[size_t(c.more_readers)];
+    const int next = r.next;
+    r.next = free_readers_;
+    free_readers_ = c.more_readers;
+    c.more_readers = next;
+  }
+}
+
+void Detector::add_reader(Cell& c, int thread, uint32_t time, Site site) {
+  for (int i = c.more_readers; i >= 0; i = readers_[size_t(i)].next) {
+    Readers& r = readers_[size_t(i)];
+    if (r.time != time || r.site != site) continue;
+    r.threads[size_t(thread / 64)] |= uint64_t(1) << thread % 64;
+    return;
+  }
+  if (free_readers_ < 0) {
+    readers_.emplace_back();
+    free_readers_ = int(readers_.size()) - 1;
+  }
+  const int i = free_readers_;
+  Readers& r = readers_[size_t(i)];
+  free_readers_ = r.next;
+  r = {.time = time, .site = site, .next = c.more_readers};
+  r.threads[size_t(thread / 64)] = uint64_t(1) << thread % 64;
+  c.more_readers = i;
+}
+
+void Detector::note_read(Cell& c, const Access& now) {
+  const uint32_t time = clock(now.thread)[size_t(now.thread)];
+  if (c.read_time != 0 && c.read_block != block_) {
+    // One reader of another block stands for all of them: no block is ordered before another.
+    c.foreign_block = c.read_block;
+    c.foreign_thread = c.read_thread;
+    c.foreign_site = c.read_site;
+    c.read_time = 0;
+    free_readers(c);
+  }
+  // Who is ordered before this read need not be remembered: a write behind this read is behind both.
+  if (c.read_time == 0 || ordered(c.read_thread, c.read_time, now.thread)) {
+    bool all_before = true;
+    for (int i = c.more_readers; i >= 0; i = readers_[size_t(i)].next) {
+      all_before = all_before && readers_[size_t(i)].time <= floor_[size_t(now.thread)];
+    }
+    if (all_before) free_readers(c);
+    c.read_thread = uint16_t(now.thread);
+    c.read_time = time;
+    c.read_site = now.site;
+    c.read_block = int32_t(block_);
+    return;
+  }
+  add_reader(c, now.thread, time, now.site);
+}
+
+void Detector::note_write(Cell& c, const Access& now) {
+  c.write_thread = uint16_t(now.thread);
+  c.write_time = clock(now.thread)[size_t(now.thread)];
+  c.write_site = now.site;
+  c.write_block = int32_t(block_);
+  c.write_atomic = now.touch == Touch::atomic;
+  c.pending = false;
+  c.read_time = 0;
+  c.foreign_block = -1;
+  free_readers(c);
+}
+
+// ---- Reports ----
+
+// Memory that is not the kernel's own, near memory of the launch. Elsewhere are the registers and arrays of threads.
+void Detector::outside(const void* at, unsigned bytes, const Access& access) {
+  const auto* const begin = static_cast<const unsigned char*>(at);
+  const auto near = [&](const unsigned char* first, int64_t size, int64_t margin) {
+    return begin + bytes > first - margin && begin < first + size + margin;
+  };
+  Memory memory;
+  const char* verb = access.touch == Touch::read ? "reads" : "writes";
+  if (near(shared_, shared_bytes_, shared_bytes_ > 0 ? 1024 : 0)) {
+    memory = {-1, begin - shared_};
+  } else {
+    for (size_t t = 0; t < tensors_.size(); ++t) {
+      const Region& r = tensors_[t].region;
+      if (red_zone_bytes_ > 0 && near(r.begin, r.bytes, red_zone_bytes_)) memory = {int(t), begin - r.begin};
+    }
+    if (memory.tensor < 0) return;
+  }
+  add({.kind = Finding::Kind::out_of_bounds,
+       .text = fmt::format("thread {} of block {} {} {} bytes outside of memory", access.thread, block_, verb, bytes),
+       .site = access.site,
+       .memory = {memory}},
+      access.site.value, 0);
+}
+
+void Detector::report(const Access& now, const Memory& memory, const char* before, int thread, int64_t block,
+                      Site site) {
+  const std::string other =
+      block == block_ ? fmt::format("thread {}", thread) : fmt::format("thread {} of block {}", thread, block);
+  add({.kind = Finding::Kind::race,
+       .text = fmt::format("thread {} of block {} {}, {} {}, and nothing orders the two", now.thread, block_,
+                           name_of(now.touch, now.is_copy), other, before),
+       .site = now.site,
+       .memory = {memory},
+       .notes = {{.text = fmt::format("{} {}", other, before), .site = site}}},
+      now.site.value, site.value);
+}
+
+void Detector::add(Finding finding, uint64_t first, uint64_t second) {
+  if (findings_.size() >= kMaxFindings || !known_.emplace(finding.kind, first, second).second) return;
+  findings_.push_back(std::move(finding));
+}
+
+}  // namespace tilewright::sim

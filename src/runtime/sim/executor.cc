@@ -1,0 +1,479 @@
+#include "runtime/sim/executor.h"
+
+#include "runtime/sim/atomics.h"
+#include "support/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tilewright::sim {
+
+using device::sim::BlockVote;
+using device::sim::Lane;
+using device::sim::WarpOp;
+
+namespace {
+
+// NaN as a float of any width, -1 as an integer: what nobody wrote shows in the result.
+constexpr int kPoison = 0xff;
+// Rounds in which every thread only polled: nobody can change what they wait for.
+constexpr uint64_t kMaxIdleRounds = 10000;
+
+}  // namespace
+
+Executor& Executor::mine() {
+  thread_local Executor executor;
+  return executor;
+}
+
+std::optional<Finding> Executor::run(const Code& code, const Block& block, void* const* arguments,
+                                     const SimAdversary& adversary, Detector* detector) {
+  code_ = code;
+  adversary_ = adversary;
+  detector_ = detector;
+  arguments_ = arguments;
+  // Blocks differ, and a block runs the same in any order of blocks.
+  generator_.seed(adversary.seed + 0x9e3779b97f4a7c15u * (block.block.x + 1));
+  finding_.reset();
+  prepare(block);
+  if (num_threads_ == 0) return std::nullopt;
+  current_ = next();
+  *view_ = &current().view;
+  switch_stack(&main_stack_, current().stack);
+  return std::move(finding_);
+}
+
+void Executor::prepare(const Block& block) {
+  num_threads_ = num_alive_ = int(block.threads.x * block.threads.y * block.threads.z);
+  num_warps_ = (num_threads_ + kWarpSize - 1) / kWarpSize;
+  stacks_.reserve(num_threads_);
+  if (fibers_.size() < size_t(num_threads_)) fibers_.resize(size_t(num_threads_));
+  warps_ = {};
+  barriers_ = {};
+  rounds_without_progress_ = 0;
+  shared_memory_ = code_.shared();
+  view_ = code_.thread();
+  std::memset(shared_memory_, kPoison, size_t(code_.shared_bytes + code_.margin_bytes));
+  if (detector_) {
+    const int64_t number =
+        block.block.x + int64_t(block.grid.x) * (block.block.y + int64_t(block.grid.y) * block.block.z);
+    detector_->begin_block(number, num_threads_, shared_memory_, code_.shared_bytes);
+  }
+  for (int t = 0; t < num_threads_; ++t) {
+    Fiber& fiber = fibers_[size_t(t)];
+    const auto n = unsigned(t);
+    fiber.stack = stacks_.prepare(t, fiber_main);
+    fiber.view = {
+        .thread = {n % block.threads.x, n / block.threads.x % block.threads.y, n / (block.threads.x * block.threads.y)},
+        .block = block.block,
+        .block_dim = block.threads,
+        .grid_dim = block.grid};
+    fiber.ended = false;
+    fiber.wait = Fiber::Wait::nothing;
+    fiber.copies.clear();
+    fiber.group_ends.clear();
+    warps_[size_t(t / kWarpSize)].exists |= 1u << t % kWarpSize;
+  }
+  for (Warp& warp : warps_) warp.alive = warp.runnable = warp.exists;
+}
+
+void Executor::fiber_main() {
+  Executor& executor = mine();
+  executor.code_.enter(executor.arguments_);
+  executor.end_fiber();
+}
+
+void Executor::end_fiber() {
+  Fiber& fiber = current();
+  const uint32_t bit = 1u << current_ % kWarpSize;
+  fiber.ended = true;
+  warp().alive &= ~bit;
+  warp().runnable &= ~bit;
+  --num_alive_;
+  // Those who wait for all that have not ended wait for one less.
+  for (unsigned id = 0; id < kNumBarriers; ++id) {
+    Barrier& b = barriers_[id];
+    if (b.whole_block && b.arrived > 0 && b.arrived >= unsigned(num_alive_)) finish_barrier(id);
+  }
+  for (uint32_t waiting = warp().arrived; waiting; waiting &= waiting - 1) {
+    const int lane = std::countr_zero(waiting);
+    if ((warp().arrived >> lane & 1) && lane_of_warp(lane).op == WarpOp::sync) try_warp_op(lane_of_warp(lane));
+  }
+  void* unused = nullptr;
+  go_on(&unused);
+  std::abort();  // nobody goes on with a fiber that ended
+}
+
+void Executor::stop(Finding finding) {
+  finding_ = std::move(finding);
+  void* unused = nullptr;
+  switch_stack(&unused, main_stack_);
+  std::abort();
+}
+
+// ---- Who runs ----
+
+uint64_t Executor::random(uint64_t below) { return generator_() % below; }
+
+int Executor::next_of(uint32_t runnable, int warp) const {
+  const bool last = adversary_.schedule == SimSchedule::reverse;
+  const int lane = last ? 31 - std::countl_zero(runnable) : std::countr_zero(runnable);
+  return warp * kWarpSize + lane;
+}
+
+int Executor::next() {
+  if (adversary_.schedule == SimSchedule::random) {
+    uint32_t runnable_warps = 0;
+    for (int w = 0; w < num_warps_; ++w) runnable_warps |= uint32_t(warps_[size_t(w)].runnable != 0) << w;
+    if (runnable_warps == 0) return -1;
+    for (uint64_t skip = random(uint64_t(std::popcount(runnable_warps))); skip > 0; --skip)
+      runnable_warps &= runnable_warps - 1;
+    const int w = std::countr_zero(runnable_warps);
+    uint32_t lanes = warps_[size_t(w)].runnable;
+    for (uint64_t skip = random(uint64_t(std::popcount(lanes))); skip > 0; --skip) lanes &= lanes - 1;
+    return w * kWarpSize + std::countr_zero(lanes);
+  }
+  if (adversary_.schedule == SimSchedule::reverse) {
+    for (int w = num_warps_ - 1; w >= 0; --w) {
+      if (warps_[size_t(w)].runnable) return next_of(warps_[size_t(w)].runnable, w);
+    }
+    return -1;
+  }
+  const int own = current_ / kWarpSize, lane = current_ % kWarpSize;
+  const uint32_t higher = lane == 31 ? 0 : warps_[size_t(own)].runnable & ~0u << (lane + 1);
+  if (higher) return next_of(higher, own);
+  if (adversary_.schedule == SimSchedule::greedy && warps_[size_t(own)].runnable) {
+    return next_of(warps_[size_t(own)].runnable, own);
+  }
+  for (int k = 1; k <= num_warps_; ++k) {
+    const int w = (own + k) % num_warps_;
+    if (warps_[size_t(w)].runnable) return next_of(warps_[size_t(w)].runnable, w);
+  }
+  return -1;
+}
+
+bool Executor::wake_resting() {
+  bool found = false;
+  for (Warp& warp : warps_) {
+    found |= warp.resting != 0;
+    warp.runnable |= warp.resting;
+    warp.resting = 0;
+  }
+  return found && ++rounds_without_progress_ <= kMaxIdleRounds;
+}
+
+// Leaves this fiber, whose state goes to `*save`, for the next, which may be the same.
+void Executor::go_on(void** save) {
+  int id = next();
+  if (id < 0 && wake_resting()) id = next();
+  if (id < 0) {
+    if (num_alive_ > 0) finding_ = deadlock();
+    switch_stack(save, main_stack_);
+    return;
+  }
+  if (id == current_ && !current().ended) {
+    current().wait = Fiber::Wait::nothing;
+    return;
+  }
+  current_ = id;
+  Fiber& fiber = current();
+  fiber.wait = Fiber::Wait::nothing;
+  *view_ = &fiber.view;
+  switch_stack(save, fiber.stack);
+}
+
+void Executor::wait(Fiber::Wait why, int line) {
+  Fiber& fiber = current();
+  fiber.wait = why;
+  fiber.line = line;
+  warp().runnable &= ~(1u << current_ % kWarpSize);
+  go_on(&fiber.stack);
+}
+
+void Executor::rest(int line) {
+  warp().resting |= 1u << current_ % kWarpSize;
+  wait(Fiber::Wait::others, line);
+}
+
+// ---- Barriers ----
+
+// Whether this thread's coming ends the phase.
+bool Executor::arrive_at(unsigned id, unsigned threads, int line) {
+  Barrier& b = barriers_[id];
+  const bool whole_block = threads == 0;
+  if (b.arrived == 0) {
+    b.expected = threads;
+    b.whole_block = whole_block;
+  } else if (b.expected != threads) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("thread {} comes to barrier {} with a count of {}, others in this phase with {}",
+                              current_, id, threads, b.expected),
+          .site = Site::line(line)});
+  }
+  if (detector_) {
+    if (b.arrived == 0) b.clock = detector_->no_clock();
+    detector_->release(current_, b.clock);
+  }
+  ++b.arrived;
+  const unsigned expected = whole_block ? unsigned(num_alive_) : threads;
+  if (b.arrived > expected) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("{} threads came to barrier {}, which counts {}", b.arrived, id, expected),
+          .site = Site::line(line)});
+  }
+  return b.arrived == expected;
+}
+
+void Executor::finish_barrier(unsigned id) {
+  Barrier& b = barriers_[id];
+  for (int w = 0; w < num_warps_; ++w) {
+    warps_[size_t(w)].runnable |= b.waiting[size_t(w)];
+  }
+  for (int t = 0; t < num_threads_; ++t) {
+    if (!(b.waiting[size_t(t / kWarpSize)] >> t % kWarpSize & 1)) continue;
+    fibers_[size_t(t)].vote_result = b.count | (b.all ? 0x10000u : 0);
+    if (detector_) detector_->acquire(t, b.clock);
+  }
+  rounds_without_progress_ = 0;
+  b = {};
+}
+
+unsigned Executor::barrier(unsigned id, unsigned threads, BlockVote vote, unsigned x, int line) {
+  const bool last = arrive_at(id, threads, line);
+  Barrier& b = barriers_[id];
+  if (vote != BlockVote::none) {
+    b.count += x != 0;
+    b.all = b.all && x != 0;
+  }
+  Fiber& fiber = current();
+  fiber.barrier = uint8_t(id);
+  if (!last) {
+    b.waiting[size_t(current_ / kWarpSize)] |= 1u << current_ % kWarpSize;
+    wait(Fiber::Wait::barrier, line);
+  } else {
+    fiber.vote_result = b.count | (b.all ? 0x10000u : 0);
+    if (detector_) detector_->acquire(current_, b.clock);
+    finish_barrier(id);
+  }
+  const unsigned count = fiber.vote_result & 0xffffu, all = fiber.vote_result >> 16;
+  switch (vote) {
+    case BlockVote::any: return count > 0;
+    case BlockVote::all: return all;
+    case BlockVote::count: return count;
+    case BlockVote::none: break;
+  }
+  return 0;
+}
+
+void Executor::barrier_arrive(unsigned id, unsigned threads, int line) {
+  if (arrive_at(id, threads, line)) finish_barrier(id);
+}
+
+// ---- Warps ----
+
+void Executor::warp_op(WarpOp op, Lane* lane, int line) {
+  Fiber& fiber = current();
+  const int own = current_ % kWarpSize;
+  fiber.op = op;
+  fiber.lane = lane;
+  fiber.line = line;
+  if (!(lane->mask >> own & 1)) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("thread {} (lane {}) is not in the mask {:#x} that it names", current_, own, lane->mask),
+          .site = Site::line(line)});
+  }
+  const uint32_t absent = lane->mask & ~warp().exists;
+  if (absent && op != WarpOp::sync) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("thread {} names lanes {:#x}, which its warp does not have: the block has {} threads",
+                              current_, absent, num_threads_),
+          .site = Site::line(line)});
+  }
+  warp().arrived |= 1u << own;
+  if (!try_warp_op(fiber)) wait(Fiber::Wait::warp, line);
+}
+
+// Executes the operation of a lane that has arrived if it was the last.
+bool Executor::try_warp_op(Fiber& fiber) {
+  Warp& w = warp();
+  const uint32_t named = fiber.lane->mask;
+  const uint32_t mask = fiber.op == WarpOp::sync ? named & w.alive : named;
+  if ((w.arrived & mask) != mask) return false;
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const Fiber& other = lane_of_warp(std::countr_zero(left));
+    if (other.op == fiber.op && other.lane->mask == named) continue;
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("lanes of warp {} come to different operations, or name different masks: {:#x} and {:#x}",
+                              current_ / kWarpSize, named, other.lane->mask),
+          .site = Site::line(fiber.line),
+          .notes = {{.text = "the other", .site = Site::line(other.line)}}});
+  }
+  w.arrived &= ~mask;
+  if (fiber.op != WarpOp::sync)
+    run_warp_op(fiber.op, mask);
+  else if (detector_)
+    sync_clocks(mask);
+  w.runnable |= mask;
+  rounds_without_progress_ = 0;
+  return true;
+}
+
+void Executor::sync_clocks(uint32_t mask) {
+  Clock clock = detector_->no_clock();
+  const int first = current_ / kWarpSize * kWarpSize;
+  for (uint32_t left = mask; left; left &= left - 1) detector_->release(first + std::countr_zero(left), clock);
+  for (uint32_t left = mask; left; left &= left - 1) detector_->acquire(first + std::countr_zero(left), clock);
+}
+
+void Executor::run_warp_op(WarpOp op, uint32_t mask) {
+  std::array<Lane*, kWarpSize> lanes = {};
+  for (uint32_t left = mask; left; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    lanes[size_t(lane)] = lane_of_warp(lane).lane;
+  }
+  execute_warp_op(op, lanes.data(), *this);
+}
+
+unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned bytes, Touch touch, int line) {
+  unsigned char* const at = shared_at(thread, address, bytes, line);
+  if (detector_) detector_->access(thread, at, bytes, touch, Site::line(line));
+  return at;
+}
+
+void Executor::access(const void* at, unsigned bytes, device::sim::Access access, const void* where) {
+  if (detector_ == nullptr || stacks_.contains(at)) return;
+  const Touch touch = access == device::sim::Access::read ? Touch::read : Touch::write;
+  detector_->access(current_, at, bytes, touch, Site::code(where));
+}
+
+unsigned long long Executor::atomic(device::sim::AtomicOp op, device::sim::Number type, void* at, unsigned long long x,
+                                    unsigned long long expected, int line) {
+  if (detector_) detector_->access(current_, at, bytes_of(type), Touch::atomic, Site::line(line));
+  return execute_atomic(op, type, at, x, expected);
+}
+
+unsigned char* Executor::shared_at(int thread, unsigned address, unsigned bytes, int line) {
+  const bool inside = int64_t(address) + bytes <= code_.shared_bytes;
+  if (inside && address % bytes == 0) return shared_memory_ + address;
+  stop({.kind = Finding::Kind::out_of_bounds,
+        .text = inside ? fmt::format("thread {} accesses {} bytes at address {} of shared memory, no multiple of {}",
+                                     thread, bytes, address, bytes)
+                       : fmt::format("thread {} accesses {} bytes at address {} of shared memory, which has {}", thread,
+                                     bytes, address, code_.shared_bytes),
+        .site = Site::line(line)});
+}
+
+// ---- Asynchronous copies ----
+
+void Executor::complete(PendingCopy& copy) {
+  if (copy.done) return;
+  copy.done = true;
+  std::memcpy(copy.to, copy.from, copy.valid_bytes);
+  std::memset(copy.to + copy.valid_bytes, 0, size_t(copy.bytes - copy.valid_bytes));
+}
+
+void Executor::copy_async(unsigned to, const void* from, unsigned bytes, unsigned valid_bytes, int line) {
+  if (valid_bytes > bytes) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("a copy of {} bytes is to read {}", bytes, valid_bytes),
+          .site = Site::line(line)});
+  }
+  if (valid_bytes > 0 && reinterpret_cast<uintptr_t>(from) % bytes != 0) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("thread {} copies {} bytes from {}, no multiple of {}", current_, bytes,
+                              reinterpret_cast<uintptr_t>(from), bytes),
+          .site = Site::line(line)});
+  }
+  PendingCopy copy{.to = shared_at(current_, to, bytes, line),
+                   .from = static_cast<const unsigned char*>(from),
+                   .bytes = uint8_t(bytes),
+                   .valid_bytes = uint8_t(valid_bytes),
+                   .line = line};
+  if (detector_) detector_->copy_begins(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
+  std::memset(copy.to, kPoison, bytes);
+  const SimCompletion when = adversary_.completion;
+  if (when == SimCompletion::early || (when == SimCompletion::random && random(2) == 0)) complete(copy);
+  current().copies.push_back(copy);
+}
+
+void Executor::copy_async_commit() { current().group_ends.push_back(uint32_t(current().copies.size())); }
+
+void Executor::copy_async_wait(unsigned pending) {
+  Fiber& fiber = current();
+  if (fiber.group_ends.size() <= pending) return;
+  const size_t groups = fiber.group_ends.size() - pending;
+  const uint32_t copies = fiber.group_ends[groups - 1];
+  for (uint32_t i = 0; i < copies; ++i) {
+    PendingCopy& c = fiber.copies[i];
+    complete(c);
+    if (detector_) detector_->copy_ends(current_, c.to, c.from, c.bytes, c.valid_bytes, Site::line(c.line));
+  }
+  fiber.copies.erase(fiber.copies.begin(), fiber.copies.begin() + copies);
+  fiber.group_ends.erase(fiber.group_ends.begin(), fiber.group_ends.begin() + std::ptrdiff_t(groups));
+  for (uint32_t& end : fiber.group_ends) end -= copies;
+}
+
+// ---- Reports ----
+
+// "threads 0-31, 64"
+std::string Executor::name_threads(const std::vector<int>& ids) const {
+  std::string out = ids.size() == 1 ? "thread " : "threads ";
+  for (size_t i = 0; i < ids.size();) {
+    size_t end = i + 1;
+    while (end < ids.size() && ids[end] == ids[end - 1] + 1) ++end;
+    if (i > 0) out += ", ";
+    out += end - i > 1 ? fmt::format("{}-{}", ids[i], ids[end - 1]) : fmt::format("{}", ids[i]);
+    i = end;
+  }
+  return out;
+}
+
+Finding Executor::deadlock() const {
+  struct Group {
+    Fiber::Wait wait;
+    unsigned barrier;
+    uint32_t mask;
+    int line;
+    std::vector<int> threads;
+  };
+  std::vector<Group> groups;
+  for (int t = 0; t < num_threads_; ++t) {
+    const Fiber& f = fibers_[size_t(t)];
+    if (f.ended) continue;
+    const unsigned barrier = f.wait == Fiber::Wait::barrier ? f.barrier : 0;
+    const uint32_t mask = f.wait == Fiber::Wait::warp ? f.lane->mask : 0;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
+      return g.wait == f.wait && g.barrier == barrier && g.mask == mask && g.line == f.line;
+    });
+    if (same != groups.end())
+      same->threads.push_back(t);
+    else
+      groups.push_back({f.wait, barrier, mask, f.line, {t}});
+  }
+  const device::sim::Dim3 block = fibers_[0].view.block;
+  Finding out{.kind = Finding::Kind::deadlock,
+              .text = fmt::format("block {} waits for ever: {} of its {} threads have ended", block.x,
+                                  num_threads_ - num_alive_, num_threads_),
+              .site = Site::line(groups.empty() ? 0 : groups.front().line)};
+  for (const Group& g : groups) {
+    const std::string who = name_threads(g.threads);
+    const char* verb = g.threads.size() == 1 ? "waits" : "wait";
+    if (g.wait == Fiber::Wait::barrier) {
+      const Barrier& b = barriers_[g.barrier];
+      const unsigned expected = b.whole_block ? unsigned(num_alive_) : b.expected;
+      out.notes.push_back({fmt::format("{} {} at barrier {}, to which {} of {} threads came", who, verb, g.barrier,
+                                       b.arrived, expected),
+                           Site::line(g.line)});
+    } else if (g.wait == Fiber::Wait::warp) {
+      out.notes.push_back({fmt::format("{} {} for the lanes {:#x} of a warp", who, verb, g.mask), Site::line(g.line)});
+    } else {
+      out.notes.push_back(
+          {fmt::format("{} {} in a loop", who, g.threads.size() == 1 ? "polls" : "poll"), Site::line(g.line)});
+    }
+  }
+  return out;
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,37 @@
+#include "runtime/sim/machine.h"
+
+#include "runtime/sim/executor.h"
+
+namespace tilewright::sim {
+
+const device::sim::Hooks& hooks() {
+  using namespace device::sim;
+  static constexpr Hooks kHooks = {
+      .barrier = [](unsigned id, unsigned threads, BlockVote vote, unsigned x,
+                    int line) { return Executor::mine().barrier(id, threads, vote, x, line); },
+      .barrier_arrive = [](unsigned id, unsigned threads,
+                           int line) { Executor::mine().barrier_arrive(id, threads, line); },
+      .warp = [](WarpOp op, Lane* lane, int line) { Executor::mine().warp_op(op, lane, line); },
+      .active_mask = [] { return 1u << Executor::mine().current_id() % kWarpSize; },
+      .copy_async = [](unsigned to, const void* from, unsigned bytes, unsigned valid_bytes,
+                       int line) { Executor::mine().copy_async(to, from, bytes, valid_bytes, line); },
+      .copy_async_commit = [] { Executor::mine().copy_async_commit(); },
+      .copy_async_wait = [](unsigned pending, int) { Executor::mine().copy_async_wait(pending); },
+      .shared = [](unsigned address, unsigned bytes, Access access, int line) -> void* {
+        return Executor::mine().shared(address, bytes, access == Access::read ? Touch::read : Touch::write, line);
+      },
+      .access = [](const void* at, unsigned bytes, Access access,
+                   const void* where) { Executor::mine().access(at, bytes, access, where); },
+      .atomic = [](AtomicOp op, Number type, void* at, unsigned long long x, unsigned long long expected,
+                   int line) { return Executor::mine().atomic(op, type, at, x, expected, line); },
+      .yield = [](int line) { Executor::mine().rest(line); },
+  };
+  return kHooks;
+}
+
+std::optional<Finding> run_block(const Code& code, const Block& block, void* const* arguments,
+                                 const SimAdversary& adversary, Detector* detector) {
+  return Executor::mine().run(code, block, arguments, adversary, detector);
+}
+
+}  // namespace tilewright::sim

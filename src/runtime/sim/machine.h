@@ -1,0 +1,42 @@
+// Runs the blocks of one kernel: every thread of a block is a fiber, all of them on one thread of the host.
+#pragma once
+
+#include "runtime/sim/findings.h"
+#include "target/sim.h"
+
+#include <tilewright/device/sim/hooks.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tilewright::sim {
+
+class Detector;
+
+// One kernel as its module gives it.
+struct Code {
+  void (*enter)(void* const* arguments) = nullptr;
+  unsigned char* (*shared)() = nullptr;  // of the calling thread
+  const device::sim::ThreadView** (*thread)() = nullptr;
+  int64_t shared_bytes = 0;   // what the kernel asked for
+  int64_t margin_bytes = 0;   // behind them
+  int shared_unit_bytes = 1;  // the smallest part that is accessed by itself
+};
+
+struct Block {
+  device::sim::Dim3 block, grid, threads;
+};
+
+// The functions that a module's `hooks` points to.
+const device::sim::Hooks& hooks();
+
+// Runs one block to its end. `arguments`: the addresses of the kernel's arguments. May be called from several threads
+// at once. `detector`, of code compiled with TW_SIM_CHECKED, watches; then blocks run one after the other.
+std::optional<Finding> run_block(const Code& code, const Block& block, void* const* arguments,
+                                 const SimAdversary& adversary, Detector* detector = nullptr);
+
+}  // namespace tilewright::sim
