@@ -678,29 +678,53 @@ struct ReduceOptions {
   bool nan_propagate = false;            // max, min, absmax: NaN gives NaN, instead of being ignored
   std::optional<DType> accumulate = {};  // instead of the widest of src, dst and f32 (integers: dst)
 };
+namespace detail {
+void reduce(std::string_view word, const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos);
+}  // namespace detail
+
 // dst = reduce(src) along one dimension, which dst lacks or has with extent 1.
-void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                SourcePos pos = SourcePos::here());
-void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                SourcePos pos = SourcePos::here());
-void reduce_min(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                SourcePos pos = SourcePos::here());
-void reduce_abssum(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                   SourcePos pos = SourcePos::here());
-void reduce_absmax(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                   SourcePos pos = SourcePos::here());
+inline void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                       SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_sum", src, dst, options, pos);
+}
+inline void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                       SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_max", src, dst, options, pos);
+}
+inline void reduce_min(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                       SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_min", src, dst, options, pos);
+}
+inline void reduce_abssum(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                          SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_abssum", src, dst, options, pos);
+}
+inline void reduce_absmax(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                          SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_absmax", src, dst, options, pos);
+}
 // Integers, or booleans.
-void reduce_bitand(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                   SourcePos pos = SourcePos::here());
-void reduce_bitor(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                  SourcePos pos = SourcePos::here());
-void reduce_bitxor(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                   SourcePos pos = SourcePos::here());
+inline void reduce_bitand(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                          SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_bitand", src, dst, options, pos);
+}
+inline void reduce_bitor(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                         SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_bitor", src, dst, options, pos);
+}
+inline void reduce_bitxor(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                          SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_bitxor", src, dst, options, pos);
+}
 // Whether some (every) element is not 0, into booleans.
-void reduce_any(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                SourcePos pos = SourcePos::here());
-void reduce_all(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
-                SourcePos pos = SourcePos::here());
+inline void reduce_any(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                       SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_any", src, dst, options, pos);
+}
+inline void reduce_all(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                       SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_all", src, dst, options, pos);
+}
 
 // Whether some (every) element of a tile or slice, as it is here, is not 0. Also inside T::Parallel.
 Expr any_of(const Operand& region, SourcePos pos = SourcePos::here());

@@ -329,16 +329,6 @@ void gemm(const Operand& A, const Operand& B, const Operand& C, const GemmOption
 
 namespace {
 
-void reduce(ops::ReduceKind kind, const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  const ops::Operand from = to_operand(src), to = to_operand(dst);
-  const ops::ReduceAttrs attrs{.dim = options.dim,
-                               .clear = options.clear,
-                               .batch = options.batch,
-                               .combine = {.nan_propagate = options.nan_propagate, .accumulate = options.accumulate}};
-  Builder& b = builder(pos);
-  b.append(ops::make_reduce(kind, from, to, attrs, b.kernel(to_loc(pos)), to_loc(pos)));
-}
-
 void scan(ops::ScanKind kind, const Operand& src, const Operand* dst, const ScanOptions& options, SourcePos pos) {
   const ops::Operand from = to_operand(src), to = dst ? to_operand(*dst) : from;
   const ops::ScanAttrs attrs{.dim = options.dim,
@@ -374,35 +364,15 @@ Expr truth_of(const Operand& operand, bool all, SourcePos pos) {
 
 }  // namespace
 
-void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::sum, src, dst, options, pos);
-}
-void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::max, src, dst, options, pos);
-}
-void reduce_min(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::min, src, dst, options, pos);
-}
-void reduce_abssum(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::abssum, src, dst, options, pos);
-}
-void reduce_absmax(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::absmax, src, dst, options, pos);
-}
-void reduce_bitand(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::bit_and, src, dst, options, pos);
-}
-void reduce_bitor(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::bit_or, src, dst, options, pos);
-}
-void reduce_bitxor(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::bit_xor, src, dst, options, pos);
-}
-void reduce_any(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::any, src, dst, options, pos);
-}
-void reduce_all(const Operand& src, const Operand& dst, const ReduceOptions& options, SourcePos pos) {
-  reduce(ops::ReduceKind::all, src, dst, options, pos);
+void detail::reduce(std::string_view name, const Operand& src, const Operand& dst, const ReduceOptions& options,
+                    SourcePos pos) {
+  const ops::Operand from = to_operand(src), to = to_operand(dst);
+  const ops::ReduceAttrs attrs{.dim = options.dim,
+                               .clear = options.clear,
+                               .batch = options.batch,
+                               .combine = {.nan_propagate = options.nan_propagate, .accumulate = options.accumulate}};
+  Builder& b = builder(pos);
+  b.append(ops::make_reduce(name, from, to, attrs, b.kernel(to_loc(pos)), to_loc(pos)));
 }
 
 Expr any_of(const Operand& region, SourcePos pos) { return truth_of(region, false, pos); }

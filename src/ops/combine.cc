@@ -20,13 +20,12 @@ using ir::TileRef;
 
 namespace {
 
-Expr identity(Identity which, DType dtype, const Loc& loc) {
-  switch (which) {
-    case Identity::zero: return ir::imm(0, dtype, loc);
-    case Identity::all_ones: return ir::int_imm(-1, dtype, loc);
-    case Identity::lowest: return lowest(dtype, loc);
-    case Identity::highest: break;
-  }
+// The value that changes nothing when it is combined.
+Expr identity(const Combine& combine, DType dtype, const Loc& loc) {
+  if (combine.kind == ExprKind::mul) return ir::imm(1, dtype, loc);
+  if (combine.kind == ExprKind::bit_and) return ir::int_imm(-1, dtype, loc);
+  if (!is_order(combine) || combine.of_abs) return ir::imm(0, dtype, loc);
+  if (combine.kind == ExprKind::max) return lowest(dtype, loc);
   if (is_float(dtype)) return ir::float_imm(std::numeric_limits<double>::infinity(), dtype, loc);
   return ir::int_imm(max_value(dtype), dtype, loc);
 }
@@ -153,7 +152,7 @@ Stmt Accumulator::set(Expr value) const {
   return ir::make_stmt(ir::StoreStmt{.tile = tile_, .indices = {}, .value = std::move(value)}, loc_);
 }
 
-Stmt Accumulator::reset() const { return set(identity(combine_.identity, dtype_, loc_)); }
+Stmt Accumulator::reset() const { return set(identity(combine_, dtype_, loc_)); }
 
 Expr Accumulator::combine(const Expr& a, const Expr& b) const {
   const Expr ignoring = ir::binary(combine_.kind, a, b, loc_);

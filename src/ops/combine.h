@@ -9,13 +9,10 @@
 
 namespace tilewright::ops {
 
-// The value that changes nothing when it is combined. lowest: -inf or the smallest integer; highest the opposite.
-enum class Identity : uint8_t { zero, all_ones, lowest, highest };
-
-// An associative and commutative operation.
+// An associative and commutative operation: add, mul, min, max, bit_and, bit_or or bit_xor.
 struct Combine {
   ir::ExprKind kind;
-  Identity identity;
+  bool of_abs = false;  // elements are made positive before, so that 0 changes nothing in their maximum
 };
 constexpr bool is_order(const Combine& c) { return c.kind == ir::ExprKind::min || c.kind == ir::ExprKind::max; }
 

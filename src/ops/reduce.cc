@@ -21,35 +21,24 @@ using ir::TileRef;
 
 namespace {
 
-// One operator.
+// One operator. Its word in language.h has the same name.
 struct Reduction {
   std::string_view name;
   Combine combine;
   Elements elements;
-  bool of_abs = false;
 };
 
-constexpr Combine kSum{ExprKind::add, Identity::zero};
-constexpr Combine kMax{ExprKind::max, Identity::lowest};
-constexpr Combine kMin{ExprKind::min, Identity::highest};
-// Magnitudes are 0 or more, so 0 changes nothing.
-constexpr Combine kMaxOfAbs{ExprKind::max, Identity::zero};
-constexpr Combine kAnd{ExprKind::bit_and, Identity::all_ones};
-constexpr Combine kOr{ExprKind::bit_or, Identity::zero};
-constexpr Combine kXor{ExprKind::bit_xor, Identity::zero};
-
-// In the order of ReduceKind.
 constexpr std::array kReductions = {
-    Reduction{.name = "reduce_sum", .combine = kSum, .elements = Elements::numbers},
-    Reduction{.name = "reduce_max", .combine = kMax, .elements = Elements::numbers},
-    Reduction{.name = "reduce_min", .combine = kMin, .elements = Elements::numbers},
-    Reduction{.name = "reduce_abssum", .combine = kSum, .elements = Elements::numbers, .of_abs = true},
-    Reduction{.name = "reduce_absmax", .combine = kMaxOfAbs, .elements = Elements::numbers, .of_abs = true},
-    Reduction{.name = "reduce_bitand", .combine = kAnd, .elements = Elements::bits},
-    Reduction{.name = "reduce_bitor", .combine = kOr, .elements = Elements::bits},
-    Reduction{.name = "reduce_bitxor", .combine = kXor, .elements = Elements::bits},
-    Reduction{.name = "reduce_any", .combine = kOr, .elements = Elements::truths},
-    Reduction{.name = "reduce_all", .combine = kAnd, .elements = Elements::truths},
+    Reduction{.name = "reduce_sum", .combine = {ExprKind::add}, .elements = Elements::numbers},
+    Reduction{.name = "reduce_max", .combine = {ExprKind::max}, .elements = Elements::numbers},
+    Reduction{.name = "reduce_min", .combine = {ExprKind::min}, .elements = Elements::numbers},
+    Reduction{.name = "reduce_abssum", .combine = {ExprKind::add, true}, .elements = Elements::numbers},
+    Reduction{.name = "reduce_absmax", .combine = {ExprKind::max, true}, .elements = Elements::numbers},
+    Reduction{.name = "reduce_bitand", .combine = {ExprKind::bit_and}, .elements = Elements::bits},
+    Reduction{.name = "reduce_bitor", .combine = {ExprKind::bit_or}, .elements = Elements::bits},
+    Reduction{.name = "reduce_bitxor", .combine = {ExprKind::bit_xor}, .elements = Elements::bits},
+    Reduction{.name = "reduce_any", .combine = {ExprKind::bit_or}, .elements = Elements::truths},
+    Reduction{.name = "reduce_all", .combine = {ExprKind::bit_and}, .elements = Elements::truths},
 };
 
 constexpr std::array<AttrRule, 5> kAttrs = {{{"dim", AttrType::integer},
@@ -122,7 +111,7 @@ Block expand_reduce(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   src_vars.push_back(r);
 
   Expr element = read(context.kernel, src, coordinates(src, src_dims, src_vars), acc.dtype(), loc);
-  if (reduction.of_abs) element = ir::call(ir::MathFn::abs, element, loc);
+  if (reduction.combine.of_abs) element = ir::call(ir::MathFn::abs, element, loc);
   Block step, body = {acc.reset()};
   acc.take(element, step);
   body.push_back(serial(r, src.region[size_t(attrs.dim)].extent, std::move(step), loc));
@@ -186,7 +175,11 @@ ir::Attrs ReduceAttrs::to_attrs() const {
 }
 
 std::span<const ir::OpDef> reduce_ops() { return kOps; }
-const ir::OpDef& reduce_op(ReduceKind kind) { return kOps[size_t(kind)]; }
+const ir::OpDef& reduce_op(std::string_view name) {
+  const auto it = std::find_if(kOps.begin(), kOps.end(), [&](const ir::OpDef& def) { return def.name == name; });
+  if (it == kOps.end()) throw internal_error({}, "there is no reduction {}", name);
+  return *it;
+}
 
 bool is_reduce(const OpStmt& op) {
   return std::any_of(kOps.begin(), kOps.end(), [&](const ir::OpDef& def) { return op.def == &def; });
@@ -197,14 +190,14 @@ ReduceMeaning reduce_meaning(const OpStmt& op, const Kernel& kernel) {
   const CombineAttrs attrs = attrs_of(op).combine;
   const DType from = kernel.tile(op.tiles[0].tile).dtype, to = kernel.tile(op.tiles[1].tile).dtype;
   return {.combine = reduction.combine,
-          .of_abs = reduction.of_abs,
+          .of_abs = reduction.combine.of_abs,
           .accumulate = attrs.accumulate.value_or(default_accumulate(from, to)),
           .nan_propagate = attrs.nan_propagate};
 }
 
-Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, const ReduceAttrs& attrs,
+Stmt make_reduce(std::string_view name, const Operand& src, const Operand& dst, const ReduceAttrs& attrs,
                  const Kernel& kernel, const Loc& loc) {
-  OpStmt op{.def = &reduce_op(kind), .tiles = {}, .scalars = {}, .attrs = {}};
+  OpStmt op{.def = &reduce_op(name), .tiles = {}, .scalars = {}, .attrs = {}};
   if (src.head_address()) {
     throw with_declarations(invalid_kernel(loc, "{}: the extents of {} do not follow from its head address",
                                            op.def->name, kernel.tile(src.tile).name),
@@ -222,7 +215,9 @@ Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, const 
 }
 
 bool reduces_rows(const OpStmt& op, const Kernel& kernel) {
-  if (op.def != &reduce_op(ReduceKind::sum) && op.def != &reduce_op(ReduceKind::max)) return false;
+  if (!is_reduce(op)) return false;
+  const Combine& combine = reduction_of(op).combine;
+  if (combine.of_abs || (combine.kind != ExprKind::add && combine.kind != ExprKind::max)) return false;
   const ir::Tile &src = kernel.tile(op.tiles[0].tile), &dst = kernel.tile(op.tiles[1].tile);
   const ReduceAttrs attrs = attrs_of(op);
   const DType usual = default_accumulate(src.dtype, dst.dtype);

@@ -6,11 +6,9 @@
 #include "ops/operand.h"
 
 #include <span>
+#include <string_view>
 
 namespace tilewright::ops {
-
-// Rows of the table in reduce.cc.
-enum class ReduceKind : uint8_t { sum, max, min, abssum, absmax, bit_and, bit_or, bit_xor, any, all };
 
 // Attributes: dim, clear, batch, nan_propagate, accumulate.
 struct ReduceAttrs {
@@ -30,7 +28,9 @@ struct ReduceAttrs {
 // any; all ones for bitand and all; -inf or the smallest integer for max; +inf or the largest integer for min. Each
 // element is cast to the dtype of accumulation, then (abssum, absmax) made positive, then combined, in any order; the
 // result is cast to dst once. max, min and absmax ignore NaN, or with nan_propagate give NaN for it.
-const ir::OpDef& reduce_op(ReduceKind kind);
+//
+// Each row of the table in reduce.cc is one of them; `name` is that of a row.
+const ir::OpDef& reduce_op(std::string_view name);
 std::span<const ir::OpDef> reduce_ops();
 bool is_reduce(const ir::OpStmt& op);
 
@@ -44,7 +44,7 @@ struct ReduceMeaning {
 ReduceMeaning reduce_meaning(const ir::OpStmt& op, const ir::Kernel& kernel);
 
 // Operands as in a copy: a head address of dst takes the extents of src without `dim`; src has to be a tile or a slice.
-ir::Stmt make_reduce(ReduceKind kind, const Operand& src, const Operand& dst, const ReduceAttrs& attrs,
+ir::Stmt make_reduce(std::string_view name, const Operand& src, const Operand& dst, const ReduceAttrs& attrs,
                      const ir::Kernel& kernel, const Loc& loc);
 
 // A sum or maximum between on-chip tiles in its default form, where dimension d of dst belongs to dimension d of src

@@ -29,8 +29,8 @@ struct Scan {
 
 // In the order of ScanKind.
 constexpr std::array kScans = {
-    Scan{.name = "cumsum", .combine = {ExprKind::add, Identity::zero}},
-    Scan{.name = "cummax", .combine = {ExprKind::max, Identity::lowest}},
+    Scan{.name = "cumsum", .combine = {ExprKind::add}},
+    Scan{.name = "cummax", .combine = {ExprKind::max}},
 };
 
 constexpr std::array<AttrRule, 4> kAttrs = {{{"dim", AttrType::integer},
