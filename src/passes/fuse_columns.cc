@@ -1,5 +1,6 @@
 #include "ir/rewrite.h"
 #include "ops/access.h"
+#include "passes/chunk_tiles.h"
 #include "passes/column_loops.h"
 #include "passes/cpu_atoms.h"
 #include "passes/passes.h"
@@ -33,7 +34,7 @@ bool is_copy(const ColumnLoop& loop) {
 
 class ColumnFusion : public ir::Rewriter {
  public:
-  ColumnFusion(const Kernel& kernel, const CpuTarget& target, ir::VarId& next_var)
+  ColumnFusion(Kernel& kernel, const CpuTarget& target, ir::VarId& next_var)
       : kernel_(kernel),
         uses_(row_uses(kernel.body, kernel, {})),
         chunk_(target.vector_bytes()),
@@ -53,10 +54,18 @@ class ColumnFusion : public ir::Rewriter {
   bool shares_a_result(const std::vector<ColumnLoop>& group) const;
   void choose_streams(std::vector<ColumnLoop>& group);
   OpStmt streamed(const OpStmt& copy);
-  void emit(std::vector<ColumnLoop>& group, Block& out);
-  Stmt chunk_of(const ColumnLoop& loop, const Expr& offset, int64_t cols, int64_t accumulator) const;
+  void emit(std::vector<ColumnLoop>& group, const std::set<std::string>& ends_here, Block& out);
+  void emit_chunks(const std::vector<ColumnLoop>& group, int64_t chunks, const ChunkTiles& tiles, Block& out);
+  // Some columns of the k-th statement of a group.
+  struct Part {
+    size_t k;
+    Expr offset;  // the first column
+    int64_t cols;
+    int64_t accumulator;
+  };
+  Stmt part_of(const ColumnLoop& loop, const Part& part, const ChunkTiles& tiles) const;
 
-  const Kernel& kernel_;
+  Kernel& kernel_;
   const RowUses uses_;  // of the whole kernel
   // Columns that pass through a group together: four vectors of f32, as many as a reduction keeps partial results.
   const int64_t chunk_;
@@ -92,39 +101,41 @@ bool ColumnFusion::shares_a_result(const std::vector<ColumnLoop>& group) const {
   return false;
 }
 
-// The part of a statement that works on `cols` columns from `offset` on.
-Stmt ColumnFusion::chunk_of(const ColumnLoop& loop, const Expr& offset, int64_t cols, int64_t accumulator) const {
+// What a statement does to a part of its columns.
+Stmt ColumnFusion::part_of(const ColumnLoop& loop, const Part& part, const ChunkTiles& tiles) const {
   const Loc& loc = loop.stmt->loc;
   if (const auto* nest = ir::get_if<ir::ForStmt>(loop.stmt)) {
     // From 0, so that the host compiler sees a constant number of iterations.
     const ir::LoopDim& dim = nest->dims[0];
     const Expr column = ir::var(next_var_++, dim.var->name, ir::kIndex, dim.var.loc());
-    const std::vector<Expr> from = {dim.var}, to = {offset + column};
-    ir::ForStmt part = *nest;
-    part.dims[0] = {.var = column, .begin = ir::int_imm(0), .extent = ir::int_imm(cols)};
-    part.body = ir::substitute(nest->body, from, to);
-    return ir::make_stmt(std::move(part), loc);
+    const std::vector<Expr> from = {dim.var}, to = {part.offset + column};
+    ir::ForStmt out = *nest;
+    out.dims[0] = {.var = column, .begin = ir::int_imm(0), .extent = ir::int_imm(part.cols)};
+    out.body = ir::substitute(tiles.of_nest(nest->body, part.k, column), from, to);
+    return ir::make_stmt(std::move(out), loc);
   }
-  OpStmt part = *ir::get_if<OpStmt>(loop.stmt);
-  const bool reduces = part.def == &cpu_reduce_row();
-  if (reduces) {
-    part.tiles.resize(1);
-    part.def = &cpu_accumulate();
-    part.attrs = {{"accumulator", accumulator}, {"n", cols}};
-  } else {
-    const bool copies = part.def != &cpu_prefetch();
+  OpStmt out = *ir::get_if<OpStmt>(loop.stmt);
+  if (out.def == &cpu_reduce_row()) {
+    out.tiles.resize(1);
+    out.def = &cpu_accumulate();
+    out.attrs = {{"accumulator", part.accumulator}, {"n", part.cols}};
+  } else if (out.def != &cpu_prefetch()) {
     // Columns that are all inside stay so.
-    const std::optional<int64_t> valid = copies ? part.scalars[3].as_int() : std::nullopt;
-    if (copies) part.scalars[3] = valid && *valid >= loop.cols ? ir::int_imm(cols) : part.scalars[3] - offset;
-    for (auto& [name, value] : part.attrs) {
-      if (name == "cols") value = cols;
-    }
+    const std::optional<int64_t> valid = out.scalars[3].as_int();
+    out.scalars[3] = valid && *valid >= loop.cols ? ir::int_imm(part.cols) : out.scalars[3] - part.offset;
   }
-  for (TileRef& ref : part.tiles) {
+  const bool moves =
+      std::any_of(out.tiles.begin(), out.tiles.end(), [&](const TileRef& ref) { return tiles.moves(ref, part.k); });
+  for (auto& [name, value] : out.attrs) {
+    if (name == "cols") value = part.cols;
+    if (name == "ld" && moves) value = tiles.cols();
+  }
+  for (TileRef& ref : out.tiles) {
     ir::RegionDim& last = ref.region.back();
-    last = {.begin = last.begin + offset, .extent = ir::int_imm(cols)};
+    last = {.begin = last.begin + part.offset, .extent = ir::int_imm(part.cols)};
+    ref = tiles.of_chunk(ref, part.k);
   }
-  return ir::make_stmt(std::move(part), loc);
+  return ir::make_stmt(std::move(out), loc);
 }
 
 // A copy out that goes past the caches where the tensor is too large for them.
@@ -158,7 +169,40 @@ void ColumnFusion::choose_streams(std::vector<ColumnLoop>& group) {
   }
 }
 
-void ColumnFusion::emit(std::vector<ColumnLoop>& group, Block& out) {
+void ColumnFusion::emit_chunks(const std::vector<ColumnLoop>& group, int64_t chunks, const ChunkTiles& tiles,
+                               Block& out) {
+  const Loc& loc = group[0].stmt->loc;
+  const Expr chunk = ir::var(next_var_++, "chunk", ir::kIndex, loc);
+  Block body = tiles.declarations(loc), tail, results;
+  for (size_t k = 0; k < group.size(); ++k) {
+    const ColumnLoop& loop = group[k];
+    const auto* op = ir::get_if<OpStmt>(loop.stmt);
+    int64_t accumulator = -1;
+    if (op && op->def == &cpu_reduce_row()) {
+      accumulator = next_var_++;
+      OpStmt begin = *op, end = *op;
+      begin.def = &cpu_begin_accumulate(), end.def = &cpu_end_accumulate();
+      for (OpStmt* edge : {&begin, &end}) edge->attrs.emplace_back("accumulator", accumulator);
+      out.push_back(ir::make_stmt(std::move(begin), loop.stmt->loc));
+      results.push_back(ir::make_stmt(std::move(end), loop.stmt->loc));
+    }
+    body.push_back(
+        part_of(loop, {.k = k, .offset = chunk * chunk_, .cols = chunk_, .accumulator = accumulator}, tiles));
+    const int64_t first = chunks * chunk_, rest = loop.cols - first;
+    if (rest > 0)
+      tail.push_back(
+          part_of(loop, {.k = k, .offset = ir::int_imm(first), .cols = rest, .accumulator = accumulator}, tiles));
+  }
+  out.push_back(ops::serial(chunk, ir::int_imm(chunks), std::move(body), loc));
+  if (!tail.empty()) {
+    const Block own = tiles.declarations(loc);
+    tail.insert(tail.begin(), own.begin(), own.end());
+  }
+  out.insert(out.end(), tail.begin(), tail.end());
+  out.insert(out.end(), results.begin(), results.end());
+}
+
+void ColumnFusion::emit(std::vector<ColumnLoop>& group, const std::set<std::string>& ends_here, Block& out) {
   choose_streams(group);
   // While nothing is copied, the memory has time for the next row.
   if (group.size() > 1 && std::none_of(group.begin(), group.end(), [](const ColumnLoop& l) { return is_copy(l); })) {
@@ -171,37 +215,34 @@ void ColumnFusion::emit(std::vector<ColumnLoop>& group, Block& out) {
   const int64_t chunks = shortest / chunk_;
   if (group.size() < 2 || chunks < 2 || !shares_a_result(group)) {
     for (const ColumnLoop& loop : group) out.push_back(loop.stmt);
-    group.clear();
-    return;
+  } else {
+    // Room for a chunk and for what is left at the end, padding included.
+    emit_chunks(group, chunks, ChunkTiles(kernel_, group, ends_here, 2 * chunk_), out);
   }
-  const Loc& loc = group[0].stmt->loc;
-  const Expr chunk = ir::var(next_var_++, "chunk", ir::kIndex, loc);
-  Block body, tail, results;
-  for (const ColumnLoop& loop : group) {
-    const auto* op = ir::get_if<OpStmt>(loop.stmt);
-    int64_t accumulator = -1;
-    if (op && op->def == &cpu_reduce_row()) {
-      accumulator = next_var_++;
-      OpStmt begin = *op, end = *op;
-      begin.def = &cpu_begin_accumulate(), end.def = &cpu_end_accumulate();
-      for (OpStmt* edge : {&begin, &end}) edge->attrs.emplace_back("accumulator", accumulator);
-      out.push_back(ir::make_stmt(std::move(begin), loop.stmt->loc));
-      results.push_back(ir::make_stmt(std::move(end), loop.stmt->loc));
-    }
-    body.push_back(chunk_of(loop, chunk * chunk_, chunk_, accumulator));
-    const int64_t rest = loop.cols - chunks * chunk_;
-    if (rest > 0) tail.push_back(chunk_of(loop, ir::int_imm(chunks * chunk_), rest, accumulator));
-  }
-  out.push_back(ops::serial(chunk, ir::int_imm(chunks), std::move(body), loc));
-  out.insert(out.end(), tail.begin(), tail.end());
-  out.insert(out.end(), results.begin(), results.end());
   group.clear();
 }
 
 Block ColumnFusion::rewrite(const Block& block) {
   Block out;
   std::vector<ColumnLoop> group;
-  for (const Stmt& stmt : block) {
+  // The row tiles that are declared here, by the last statement that uses them.
+  std::map<std::string, size_t> last_use;
+  for (size_t i = 0; i < block.size(); ++i) {
+    const auto* op = ir::get_if<OpStmt>(block[i]);
+    if (op && op->def == &cpu_row_tile()) last_use.emplace(storage_name(kernel_, op->tiles[0].tile), i);
+    for (const auto& [name, use] : row_uses({block[i]}, kernel_, {})) {
+      if (const auto it = last_use.find(name); it != last_use.end()) it->second = i;
+    }
+  }
+  const auto end_group = [&](size_t next) {
+    std::set<std::string> ends_here;
+    for (const auto& [name, last] : last_use) {
+      if (last < next) ends_here.insert(name);
+    }
+    emit(group, ends_here, out);
+  };
+  for (size_t i = 0; i < block.size(); ++i) {
+    const Stmt& stmt = block[i];
     const auto* op = ir::get_if<OpStmt>(stmt);
     if (op && op->def == &cpu_row_tile()) {
       out.push_back(stmt);
@@ -212,13 +253,13 @@ Block ColumnFusion::rewrite(const Block& block) {
       waiting_.push_back(std::move(*loop));
       continue;
     }
-    if (!loop || !joins(group, *loop)) emit(group, out);
+    if (!loop || !joins(group, *loop)) end_group(i);
     if (loop)
       group.push_back(std::move(*loop));
     else
       rewrite(stmt, out);
   }
-  emit(group, out);
+  end_group(block.size());
   waiting_.clear();
   only_computed_ = false;
   return out;

@@ -11,6 +11,7 @@
 
 #include "tilewright/device/cpu/copy.h"
 #include "tilewright/device/cpu/reduce.h"
+#include "tilewright/device/cpu/row_stream.h"
 
 namespace cpu = tilewright::device::cpu;
 
@@ -308,6 +309,45 @@ void check_streams() {
   }
 }
 
+// Some rows by one stream, whole or in two parts; `gap` elements between them.
+template <class D, int C, bool kRagged>
+void check_row_stream(int offset, int gap) {
+  constexpr int kRows = 5, kLd = cpu::round_up(C, 64) + 64, kFirst = C / 64 / 2 * 64;
+  std::vector<float> tile(size_t{kRows * kLd});
+  for (size_t i = 0; i < tile.size(); ++i) tile[i] = float(int(i * 37 % 2048) - 1024) / 16;
+  std::vector<D> memory(size_t(kRows * (C + gap) + 512));
+  std::memset(static_cast<void*>(memory.data()), 0x5a, memory.size() * sizeof(D));
+  const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data()) % 64 / sizeof(D);
+  const size_t first = (64 / sizeof(D) - misaligned) % (64 / sizeof(D)) + size_t(offset);
+  std::vector<D> want = memory;
+  {
+    cpu::RowStream stream;
+    for (int r = 0; r < kRows; ++r) {
+      const float* from = tile.data() + r * kLd;
+      D* to = memory.data() + first + r * (C + gap);
+      const int valid = r == 3 ? C - 1 : C + 2;  // one row that is cut
+      for (int c = 0; c < std::min(valid, C); ++c)
+        want[size_t(to - memory.data() + c)] = cpu::Convert<D, float>::one(from[c]);
+      if constexpr (kFirst > 0) cpu::copy_out_by<kFirst, kLd, kRagged>(stream, from, to, 0, 1, valid, true);
+      if constexpr (kFirst < C)
+        cpu::copy_out_by<C - kFirst, kLd, kRagged>(stream, from + kFirst, to + kFirst, 0, 1, valid - kFirst, true);
+    }
+  }
+  cpu::finish_streaming();
+  EXPECT_EQ(std::memcmp(memory.data(), want.data(), memory.size() * sizeof(D)), 0)
+      << C << " at " << offset << " gap " << gap << (kRagged ? " ragged" : "");
+}
+
+template <class D, int C>
+void check_row_streams() {
+  for (int offset = 0; offset < 20; ++offset) {
+    for (const int gap : {0, 1, 16, 37, 64}) {
+      check_row_stream<D, C, true>(offset, gap);
+      check_row_stream<D, C, false>(offset, gap);
+    }
+  }
+}
+
 template <class T>
 class CpuStream : public testing::Test {};
 using Stored = testing::Types<float, double, cpu::F16, cpu::BF16, int>;
@@ -321,6 +361,38 @@ TYPED_TEST(CpuStream, WritesTheSameBytes) {
   check_streams<TypeParam, 96>();
   check_streams<TypeParam, 97>();
   check_streams<TypeParam, 160>();
+}
+
+TYPED_TEST(CpuStream, RowsThatGoOnWriteTheSameBytes) {
+  check_row_streams<TypeParam, 3>();
+  check_row_streams<TypeParam, 16>();
+  check_row_streams<TypeParam, 17>();
+  check_row_streams<TypeParam, 46>();
+  check_row_streams<TypeParam, 97>();
+  check_row_streams<TypeParam, 128>();
+  check_row_streams<TypeParam, 131>();
+  check_row_streams<TypeParam, 200>();
+  check_row_streams<TypeParam, 307>();
+}
+
+// Rows one after the other, in parts, without a gap: each line is written once.
+TEST(CpuRowStream, APartThatGoesOnElsewhereIsComplete) {
+  alignas(64) static float from[256], to[512];
+  for (int i = 0; i < 256; ++i) from[i] = float(i + 1);
+  cpu::RowStream stream;
+  stream.put<70, 80, true>(from, to + 3);
+  stream.put<70, 80, true>(from + 64, to + 200);  // not where the first one ended
+  stream.put<8, 16, true>(from + 144, to + 270);  // where it ended
+  stream.put<8, 16, true>(from + 160, to + 300);  // elsewhere, and short
+  stream.flush();
+  const auto expected = [](int i) {
+    if (i >= 3 && i < 73) return float(i - 3 + 1);
+    if (i >= 200 && i < 270) return float(i - 200 + 64 + 1);
+    if (i >= 270 && i < 278) return float(i - 270 + 144 + 1);
+    if (i >= 300 && i < 308) return float(i - 300 + 160 + 1);
+    return 0.0f;
+  };
+  for (int i = 0; i < 512; ++i) EXPECT_EQ(to[i], expected(i)) << i;
 }
 
 TEST(CpuPrefetch, MayPointAnywhere) {

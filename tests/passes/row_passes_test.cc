@@ -284,21 +284,81 @@ TEST(FuseColumns, OnlyTensorsBeyondTheCacheAreStreamed) {
   }
 }
 
-TEST(FuseColumns, WritesAfterAReductionAreNotStreamed) {
+// Rows minus their largest element, [rows, width] of a tensor as wide as `tensor_width`; all tensors are large.
+Lowered centred(int64_t rows, int64_t width, int64_t tensor_width, bool with_exp = false) {
+  const CpuTarget target{.level = CpuLevel::avx512, .stream_bytes = 1};
+  return Lowered(
+      rows, tensor_width,
+      [&](const T::Tile& X, const T::Tile& Y) {
+        auto [b] = T::Kernel({tensor_width / width});
+        auto x = T::alloc_fragment({rows, width}, T::f32, "x");
+        auto top = T::alloc_fragment({rows}, T::f32, "top");
+        T::copy(X(0, b * width), x);
+        T::reduce_max(x, top);
+        if (with_exp) {
+          for (auto [i, j] : T::Parallel(rows, width)) x(i, j) = T::exp(x(i, j) - top(i));
+          T::reduce_sum(x, top);
+        }
+        for (auto [i, j] : T::Parallel(rows, width)) x(i, j) = x(i, j) - top(i);
+        T::copy(x, Y(0, b * width));
+      },
+      target);
+}
+
+TEST(FuseColumns, RowsThatFollowEachOtherGoThroughOneStream) {
+  const Lowered k = centred(16, 187, 187);
+  EXPECT_EQ(k.count("ragged = 1"), 2) << k.text;  // chunks and what is left
+  EXPECT_EQ(k.count(", true)"), 2) << k.text;
+}
+
+TEST(FuseColumns, RowsApartAreStreamedWhereTheyAreLongOrWholeLines) {
+  EXPECT_EQ(centred(16, 250, 500).count("stream = "), 0);
+  EXPECT_EQ(centred(16, 192, 384).count("ragged = 0"), 1);
+  EXPECT_EQ(centred(16, 260, 520).count("ragged = 1"), 2);
+}
+
+TEST(FuseColumns, WritesAfterAPassThatOnlyComputesAreNotStreamed) {
+  EXPECT_FALSE(centred(16, 256, 256, true).has(", true)"));
+}
+
+TEST(FuseColumns, ATensorThatIsAccessedTwiceKeepsNothingOfALine) {
   const CpuTarget target{.level = CpuLevel::avx512, .stream_bytes = 1};
   const Lowered k(
       16, 256,
       [&](const T::Tile& X, const T::Tile& Y) {
         auto blocks = T::Kernel({1});
         auto x = T::alloc_fragment({16, 256}, T::f32, "x");
-        auto top = T::alloc_fragment({16}, T::f32, "top");
         T::copy(X, x);
-        T::reduce_max(x, top);
-        for (auto [i, j] : T::Parallel(16, 256)) x(i, j) = x(i, j) - top(i);
+        for (auto [i, j] : T::Parallel(16, 256)) x(i, j) = x(i, j) * 2;
+        T::copy(x, Y);
         T::copy(x, Y);
       },
       target);
-  EXPECT_FALSE(k.has(", true)")) << k.text;
+  EXPECT_TRUE(k.has(", true)")) << k.text;
+  EXPECT_FALSE(k.has("stream = ")) << k.text;
+}
+
+TEST(FuseColumns, WhatOnePassMakesAndUsesHoldsOneChunk) {
+  const Lowered k = doubled(100, 200, 10);
+  EXPECT_EQ(k.storage("x_chunk"), 128) << k.text;
+  // A row that both passes of a reduction need stays; its second form is made and used by the second pass.
+  const Lowered c = centred(16, 256, 256);
+  EXPECT_TRUE(c.has("\"cpu.copy_in\"(X[row, chunk * 64:+64], x@0[row, chunk * 64:+64]")) << c.text;
+  EXPECT_TRUE(c.has("x_chunk@7[j] = x@4[row, chunk * 64 + j] - once")) << c.text;
+}
+
+TEST(FuseColumns, ARowThatIsUsedLaterStaysWhole) {
+  const Lowered k(16, 256, [&](const T::Tile& X, const T::Tile& Y) {
+    auto blocks = T::Kernel({1});
+    auto x = T::alloc_fragment({16, 256}, T::f32, "x");
+    auto y = T::alloc_fragment({16, 256}, T::f32, "y");
+    T::copy(X, x);
+    for (auto [i, j] : T::Parallel(16, 256)) x(i, j) = x(i, j) * 2;
+    for (auto [i, j] : T::Parallel(16, 256)) y(i, j) = x(i, 255 - j);
+    T::copy(y, Y);
+  });
+  EXPECT_FALSE(k.has("x_chunk")) << k.text;
+  EXPECT_TRUE(k.has("y_chunk")) << k.text;
 }
 
 }  // namespace
