@@ -86,13 +86,19 @@ class RoleExpansion {
         role_(std::move(role)),
         is_default_(is_default) {}
 
+  Block expand(const Block& body) {
+    const Block code = block(body);
+    Block out = std::move(initial_);
+    out.insert(out.end(), code.begin(), code.end());
+    return out;
+  }
+
+ private:
   Block block(const Block& body) {
     Block out;
     for (const Stmt& stmt : body) this->stmt(stmt, out);
     return out;
   }
-
- private:
   void stmt(const Stmt& stmt, Block& out);
   void loop(const ir::ForStmt& loop, const Loc& loc, Block& out);
   bool runs(const ExecSet& exec) const { return contains(role_.exec, exec); }
@@ -109,6 +115,7 @@ class RoleExpansion {
   ir::Role role_;
   bool is_default_;
   int depth_ = 0;
+  Block initial_;  // counts of rounds
 };
 
 void RoleExpansion::stmt(const Stmt& stmt, Block& out) {
@@ -260,6 +267,7 @@ void RoleExpansion::loop(const ir::ForStmt& loop, const Loc& loc, Block& out) {
                              .layout = std::nullopt,
                              .origin = "schedule",
                              .loc = loc});
+    initial_.push_back(ir::make_stmt(ir::StoreStmt{.tile = id, .indices = {}, .value = ir::int_imm(0)}, loc));
     base = ir::load(id, kernel_.tiles.back().name, ir::kIndex, {}, loc);
   }
   Block body;
@@ -284,12 +292,13 @@ class KernelExpansion : public ir::Visitor {
     visit(before);
     if (first_channel_.empty()) return;
     if (kernel_.roles.empty()) {
-      kernel_.body = RoleExpansion(kernel_, next_var_, first_channel_, {.name = "all", .exec = {}}, true).block(before);
+      kernel_.body =
+          RoleExpansion(kernel_, next_var_, first_channel_, {.name = "all", .exec = {}}, true).expand(before);
     } else {
       kernel_.body.clear();
       for (size_t r = 0; r < kernel_.roles.size(); ++r) {
         const ir::Role role = kernel_.roles[r];
-        const Block body = RoleExpansion(kernel_, next_var_, first_channel_, role, r == 0).block(before);
+        const Block body = RoleExpansion(kernel_, next_var_, first_channel_, role, r == 0).expand(before);
         kernel_.body.push_back(ir::make_stmt(ir::RoleStmt{.name = role.name,
                                                           .exec = role.exec,
                                                           .max_regs = role.max_regs,

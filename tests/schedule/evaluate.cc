@@ -12,10 +12,7 @@ int64_t Values::of(const ir::Expr& e) const {
   switch (e.kind()) {
     case ExprKind::int_imm: return *e.as_int();
     case ExprKind::var: return vars.at(e.var_id());
-    case ExprKind::load: {
-      const auto it = scalars.find(e.tile_id());
-      return it == scalars.end() ? 0 : it->second;
-    }
+    case ExprKind::load: return scalars.at(e.tile_id());
     case ExprKind::add: return arg(0) + arg(1);
     case ExprKind::sub: return arg(0) - arg(1);
     case ExprKind::mul: return arg(0) * arg(1);

@@ -1,4 +1,4 @@
-// Integer expressions with given variables and scalar tiles.
+// Integer expressions with given variables and scalar tiles; others throw std::out_of_range.
 #pragma once
 
 #include "ir/expr.h"
@@ -9,7 +9,7 @@ namespace tilewright::testing {
 
 struct Values {
   std::map<ir::VarId, int64_t> vars;
-  std::map<ir::TileId, int64_t> scalars;  // others are 0
+  std::map<ir::TileId, int64_t> scalars;
 
   int64_t of(const ir::Expr& e) const;
 };
