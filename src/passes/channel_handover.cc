@@ -31,7 +31,7 @@ class ChannelAccesses : public ir::Visitor {
     }
     if (const auto* op = ir::get_if<OpStmt>(stmt)) {
       for (const ir::Access& a : op->def->effects(*op, kernel_)) {
-        each(a.ref.tile, [&](Handover& h) { note(a, h); });
+        each(a.ref.tile, [&](Handover& h) { note(a, h, stmt->loc); });
         if (a.until == ir::Queue::mbarrier && a.mode == ir::Mode::write) check_whole(a.ref, stmt->loc);
       }
     }
@@ -49,7 +49,8 @@ class ChannelAccesses : public ir::Visitor {
       }
     }
   }
-  static void note(const ir::Access& a, Handover& h) {
+  static void note(const ir::Access& a, Handover& h, const Loc& loc) {
+    if (a.until == ir::Queue::bulk_store) throw unsupported(loc, "a bulk store from a tile of a channel");
     if (a.mode != ir::Mode::write) (a.until == ir::Queue::wgmma ? h.reads_products : h.reads_loads) = true;
     if (a.mode == ir::Mode::read) return;
     (a.until == ir::Queue::mbarrier   ? h.fills_bulk

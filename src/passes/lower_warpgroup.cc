@@ -49,9 +49,24 @@ std::optional<Panels> panels_of(const Tile& tile) {
   return out;
 }
 
-// The operand's head at (row, col) of its last two dimensions.
-TileRef head(const TileRef& ref, const Expr& row, const Expr& col) {
+// Where a pattern of the swizzle begins nothing is permuted: the row of the same memory without it, whose addresses are
+// sums.
+TileId linear_row(Kernel& kernel, TileId id) {
+  Tile row = kernel.tile(id);
+  row.layout = row.layout->with_swizzle({});
+  row.unchecked = true;
+  for (size_t i = 0; i < kernel.tiles.size(); ++i) {
+    const Tile& other = kernel.tiles[i];
+    if (other.unchecked && other.name == row.name && other.layout == row.layout) return TileId(i);
+  }
+  kernel.tiles.push_back(std::move(row));
+  return TileId(kernel.tiles.size()) - 1;
+}
+
+// The operand's head at (row, col) of its last two dimensions, a multiple of the swizzle's pattern.
+TileRef head(Kernel& kernel, const TileRef& ref, const Expr& row, const Expr& col) {
   TileRef out = ref;
+  out.tile = linear_row(kernel, ref.tile);
   for (ir::RegionDim& dim : out.region) dim.extent = ir::int_imm(1);
   ir::RegionDim &r = out.region[out.region.size() - 2], &c = out.region.back();
   r.begin = r.begin + row;
@@ -152,9 +167,12 @@ Block WarpgroupGemm::lower(const Expr& thread) {
   Block out;
   const Expr zero = ir::int_imm(0);
   const Expr m0 = groups == 1 ? zero : let("m0", ir::floordiv(thread, kGroupThreads) * (blocks * 64), out);
+  const auto at = [this](const TileRef& ref, const Expr& row, const Expr& col) {
+    return head(context_.kernel, ref, row, col);
+  };
   const TileRef &from_a = op_.tiles[0], &from_b = op_.tiles[1];
-  const TileId desc_a = descriptor("a", a.mn_major ? head(from_a, zero, m0) : head(from_a, m0, zero), a, out);
-  const TileId desc_b = descriptor("b", head(from_b, zero, zero), b, out);
+  const TileId desc_a = descriptor("a", a.mn_major ? at(from_a, zero, m0) : at(from_a, m0, zero), a, out);
+  const TileId desc_b = descriptor("b", at(from_b, zero, zero), b, out);
 
   const TileId registers = op_.tiles[2].tile;
   const Expr ks = context_.fresh_var("ks"), mt = context_.fresh_var("mt");
@@ -194,7 +212,8 @@ Block lower_bulk_copy(const OpStmt& op, const Kernel& kernel, ir::ExpandContext&
   for (size_t d = 0; d + 2 < rank; ++d) fits = fits && map.box[d] == 1 && src.region[d].extent.is_int(1);
   if (!fits) refuse(op, kernel, fmt::format("map {} is not that of its panels", map.name), loc);
   const Expr panel = context.fresh_var("panel");
-  OpStmt load{.def = &bulk_load_op(), .tiles = {head(dst, ir::int_imm(0), panel * panels->width), op.tiles[2]}};
+  OpStmt load{.def = &bulk_load_op(),
+              .tiles = {head(context.kernel, dst, ir::int_imm(0), panel * panels->width), op.tiles[2]}};
   for (size_t d = rank; d-- > 0;) {
     load.scalars.push_back(d + 1 == rank ? src.region[d].begin + panel * panels->width : src.region[d].begin);
   }

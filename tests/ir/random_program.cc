@@ -237,11 +237,51 @@ Stmt RandomProgram::loop(int depth) {
                         .step = chance(70) ? 1 : below(9) - 4});
   }
   out.body = block(depth - 1);
+  if (chance(20)) out.schedule = schedule();
   return make_stmt(std::move(out));
 }
 
+ExecSet RandomProgram::exec() { return {.first_warp = int(below(9)) - 1, .num_warps = int(below(9))}; }
+
+Channel RandomProgram::channel() {
+  Channel out{.name = name(), .tiles = {}, .stages = int(below(6)), .producer = exec(), .consumers = {}};
+  if (!kernel_->tiles.empty()) {
+    for (int64_t i = below(3); i > 0; --i) out.tiles.push_back(TileId(below(int64_t(kernel_->tiles.size()))));
+  }
+  for (int64_t i = below(3); i > 0; --i) out.consumers.push_back(exec());
+  return out;
+}
+
+std::shared_ptr<const Schedule> RandomProgram::schedule() {
+  Schedule out{.anchor = int(below(4)) - 1, .slots = {}, .channels = {}};
+  for (int64_t i = below(3); i > 0; --i) out.channels.push_back(channel());
+  for (int64_t i = below(5); i > 0; --i) {
+    out.slots.push_back({.kind = Slot::Kind(below(kNumSlotKinds)),
+                         .index = int(below(4)) - 1,
+                         .stage = int(below(4)),
+                         .order = int(below(9)) - 1,
+                         .exec = {}});
+    if (chance(50)) out.slots.back().exec = exec();
+  }
+  return std::make_shared<const Schedule>(std::move(out));
+}
+
+// Tables of a kernel: maps, roles, channels.
+void RandomProgram::tables(Kernel& kernel) {
+  for (int64_t i = program_.tensors.empty() ? 0 : below(3); i > 0; --i) {
+    TensorMap map{.name = name(), .tensor = int(below(int64_t(program_.tensors.size()))), .box = {}, .span_bytes = 0};
+    for (int64_t d = below(4); d > 0; --d) map.box.push_back(below(300) - 1);
+    if (chance(50)) map.span_bytes = int(below(200)) - 1;
+    kernel.maps.push_back(std::move(map));
+  }
+  for (int64_t i = below(3); i > 0; --i) {
+    kernel.roles.push_back({.name = name(), .exec = exec(), .max_regs = int(below(3)) * 40});
+  }
+  for (int64_t i = below(3); i > 0; --i) kernel.channels.push_back(channel());
+}
+
 Stmt RandomProgram::stmt(int depth) {
-  switch (depth <= 0 ? below(5) : below(10)) {
+  switch (depth <= 0 ? below(5) : below(11)) {
     case 8: return kernel_->tiles.empty() ? op() : atomic();
     case 0: return op();
     case 1: {
@@ -263,9 +303,15 @@ Stmt RandomProgram::stmt(int depth) {
     }
     case 7: {
       LanesStmt out{.exec = {}, .body = block(depth - 1)};
-      if (chance(30)) out.exec = {.first_warp = int(below(9)) - 1, .num_warps = int(below(9))};
+      if (chance(30)) out.exec = exec();
       return make_stmt(std::move(out));
     }
+    case 9:
+      return make_stmt(RoleStmt{.name = name(),
+                                .exec = exec(),
+                                .max_regs = int(below(3)) * 40,
+                                .elected = chance(50),
+                                .body = block(depth - 1)});
     default: {
       const Expr condition = expr(DType::boolean, 3);
       Block then = block(depth - 1);
@@ -292,6 +338,7 @@ Kernel RandomProgram::kernel() {
   for (int64_t i = chance(70) ? 0 : 1 + below(3); i > 0; --i) out.thread_extents.push_back(int(below(40)) - 3);
   for (int64_t i = below(5); i > 0; --i) out.tiles.push_back(tile());
   kernel_ = &out;
+  if (chance(30)) tables(out);
   out.body = block(3);
   kernel_ = nullptr;
   return out;

@@ -42,6 +42,10 @@ class RandomProgram {
   Block block(int depth);
   Stmt stmt(int depth);
   Stmt loop(int depth);
+  ExecSet exec();
+  Channel channel();
+  std::shared_ptr<const Schedule> schedule();
+  void tables(Kernel& kernel);
   Stmt op();
   Stmt atomic();
 

@@ -4,6 +4,7 @@
 #include "ops/copy.h"
 #include "passes/cuda_atoms.h"
 #include "passes/schedule_ops.h"
+#include "schedule/evaluate.h"
 
 #include <fmt/format.h>
 
@@ -68,14 +69,14 @@ using Kind = Event::Kind;
 class Flattening {
  public:
   Flattening(const ir::Program& program, int warp) : kernel_(program.kernels[0]), warp_(warp) {
-    for (const Expr& v : kernel_.block_vars) values_[v.var_id()] = 0;
-    if (kernel_.thread_var) values_[kernel_.thread_var.var_id()] = warp * 32;
+    for (const Expr& v : kernel_.block_vars) values_.vars[v.var_id()] = 0;
+    if (kernel_.thread_var) values_.vars[kernel_.thread_var.var_id()] = warp * 32;
     block(kernel_.body);
   }
   std::vector<Event> events;
 
  private:
-  int64_t eval(const Expr& e) const;
+  int64_t eval(const Expr& e) const { return values_.of(e); }
   void block(const ir::Block& body) {
     for (const Stmt& stmt : body) this->stmt(stmt);
   }
@@ -105,45 +106,19 @@ class Flattening {
 
   const ir::Kernel& kernel_;
   int warp_;
-  std::map<ir::VarId, int64_t> values_;
-  std::map<TileId, int64_t> scalars_;
+  Values values_;
 };
-
-int64_t Flattening::eval(const Expr& e) const {
-  const auto arg = [&](size_t i) { return eval(e.arg(i)); };
-  switch (e.kind()) {
-    case ExprKind::int_imm: return *e.as_int();
-    case ExprKind::var: return values_.at(e.var_id());
-    case ExprKind::load: {
-      const auto it = scalars_.find(e.tile_id());
-      return it == scalars_.end() ? 0 : it->second;
-    }
-    case ExprKind::add: return arg(0) + arg(1);
-    case ExprKind::sub: return arg(0) - arg(1);
-    case ExprKind::mul: return arg(0) * arg(1);
-    case ExprKind::floordiv: return ir::floordiv_value(arg(0), arg(1));
-    case ExprKind::floormod: return ir::floormod_value(arg(0), arg(1));
-    case ExprKind::min: return std::min(arg(0), arg(1));
-    case ExprKind::max: return std::max(arg(0), arg(1));
-    case ExprKind::eq: return arg(0) == arg(1);
-    case ExprKind::ne: return arg(0) != arg(1);
-    case ExprKind::lt: return arg(0) < arg(1);
-    case ExprKind::le: return arg(0) <= arg(1);
-    case ExprKind::select: return arg(0) ? arg(1) : arg(2);
-    default: wrong("an expression of kind {}", int(e.kind()));
-  }
-}
 
 void Flattening::stmt(const Stmt& stmt) {
   if (const auto* op = ir::get_if<OpStmt>(stmt)) return this->op(*op);
   if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
-    values_[let->var.var_id()] = eval(let->value);
+    values_.vars[let->var.var_id()] = eval(let->value);
   } else if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
-    scalars_[store->tile] = eval(store->value);
+    values_.scalars[store->tile] = eval(store->value);
   } else if (const auto* loop = ir::get_if<ir::ForStmt>(stmt)) {
     const int64_t begin = eval(loop->dims[0].begin), extent = eval(loop->dims[0].extent);
     for (int64_t t = 0; t < extent; ++t) {
-      values_[loop->dims[0].var.var_id()] = begin + t * loop->dims[0].step;
+      values_.vars[loop->dims[0].var.var_id()] = begin + t * loop->dims[0].step;
       block(loop->body);
     }
   } else if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) {

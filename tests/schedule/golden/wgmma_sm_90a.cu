@@ -24,9 +24,9 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
   float C_local[64];
   tw::u64* const full_operands = reinterpret_cast<tw::u64*>(shared_memory + 131072);  // shared u64[4]
   tw::u64* const empty_operands = reinterpret_cast<tw::u64*>(shared_memory + 131104);  // shared u64[4]
-  tw::u64 a_8 = 0;
-  tw::u64 b_9 = 0;
-  float vector_12[2];
+  tw::u64 a_9 = 0;
+  tw::u64 b_11 = 0;
+  float vector_14[2];
   const tw::i32 tid_18 = tw::i32(threadIdx.x);
   const tw::u32 this_warp = tw::warp_id();
   const tw::i64 block = first_block + blockIdx.x;
@@ -69,11 +69,11 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
       tw::wgmma_fence();
       {
         const tw::i32 m0_24 = tw::quotient(tid_18, 128) * 64;
-        a_8 = tw::wgmma_descriptor(tw::shared_address(A_shared + (tw::remainder(it_12, 4) * 8192 + m0_24 * 64 ^ (tw::quotient(tw::remainder(it_12, 4) * 8192 + m0_24 * 64, 64) & 7) * 8)), 0, 1024, tw::SharedLayout::span128);
-        b_9 = tw::wgmma_descriptor(tw::shared_address(B_shared + (tw::remainder(it_12, 4) * 8192 ^ (tw::quotient(tw::remainder(it_12, 4) * 8192, 64) & 7) * 8)), 8192, 1024, tw::SharedLayout::span128);
+        a_9 = tw::wgmma_descriptor(tw::shared_address(A_shared + (tw::remainder(it_12, 4) * 8192 + m0_24 * 64)), 0, 1024, tw::SharedLayout::span128);
+        b_11 = tw::wgmma_descriptor(tw::shared_address(B_shared + (tw::remainder(it_12, 4) * 8192)), 8192, 1024, tw::SharedLayout::span128);
         #pragma unroll
         for (tw::i32 ks_25 = 0; ks_25 < 4; ++ks_25) {
-          tw::wgmma_m64k16_f32_f16<128, tw::Major::k, tw::Major::mn>(C_local, tw::advance(a_8, tw::u32(ks_25 * 32)), tw::advance(b_9, tw::u32(ks_25 * 2048)), true);
+          tw::wgmma_m64k16_f32_f16<128, tw::Major::k, tw::Major::mn>(C_local, tw::advance(a_9, tw::u32(ks_25 * 32)), tw::advance(b_11, tw::u32(ks_25 * 2048)), true);
         }
       }
       tw::wgmma_commit();
@@ -103,9 +103,9 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
           for (tw::i32 r_30 = 0; r_30 < 2; ++r_30) {
             #pragma unroll
             for (tw::i32 r_29 = 0; r_29 < 2; ++r_29) {
-              vector_12[r_29] = C_local[r_31 * 4 + r_30 * 2 + r_29];
+              vector_14[r_29] = C_local[r_31 * 4 + r_30 * 2 + r_29];
             }
-            tw::store_vector<2>(C + ((by_1 * 128 + (at_27 + r_30 * 8)) * 296 + (bx_0 * 128 + (at_28 + r_31 * 8))), vector_12);
+            tw::store_vector<2>(C + ((by_1 * 128 + (at_27 + r_30 * 8)) * 296 + (bx_0 * 128 + (at_28 + r_31 * 8))), vector_14);
           }
         }
       } else {
@@ -127,10 +127,10 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
       for (tw::i32 it_17 = 0; it_17 < 16; ++it_17) {
         tw::mbarrier_wait(tw::shared_address(empty_operands + (tw::remainder(it_17, 4))), tw::u32(1 - tw::remainder(tw::quotient(it_17, 4), 2)));
         tw::mbarrier_arrive_expect(tw::shared_address(full_operands + (tw::remainder(it_17, 4))), tw::u32(32768));
-        tw::tma_load_2d(tw::shared_address(A_shared + (tw::remainder(it_17, 4) * 8192 ^ (tw::quotient(tw::remainder(it_17, 4) * 8192, 64) & 7) * 8)), &map_A_0, tw::shared_address(full_operands + (tw::remainder(it_17, 4))), tw::i32(it_17 * 64), tw::i32(by_1 * 128));
+        tw::tma_load_2d(tw::shared_address(A_shared + (tw::remainder(it_17, 4) * 8192)), &map_A_0, tw::shared_address(full_operands + (tw::remainder(it_17, 4))), tw::i32(it_17 * 64), tw::i32(by_1 * 128));
         #pragma unroll
         for (tw::i32 panel_33 = 0; panel_33 < 2; ++panel_33) {
-          tw::tma_load_2d(tw::shared_address(B_shared + (tw::remainder(it_17, 4) * 8192 + tw::remainder(panel_33 * 64, 64) + tw::quotient(panel_33 * 64, 64) * 4096 ^ (tw::quotient(tw::remainder(it_17, 4) * 8192 + tw::remainder(panel_33 * 64, 64) + tw::quotient(panel_33 * 64, 64) * 4096, 64) & 7) * 8)), &map_B_1, tw::shared_address(full_operands + (tw::remainder(it_17, 4))), tw::i32(bx_0 * 128 + panel_33 * 64), tw::i32(it_17 * 64));
+          tw::tma_load_2d(tw::shared_address(B_shared + (tw::remainder(it_17, 4) * 8192 + tw::remainder(panel_33 * 64, 64) + tw::quotient(panel_33 * 64, 64) * 4096)), &map_B_1, tw::shared_address(full_operands + (tw::remainder(it_17, 4))), tw::i32(bx_0 * 128 + panel_33 * 64), tw::i32(it_17 * 64));
         }
       }
     }
