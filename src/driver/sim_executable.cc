@@ -166,6 +166,11 @@ std::vector<sim::Region> SimLaunch::regions() const {
     out.push_back({.begin = static_cast<const unsigned char*>(tensors_[t]),
                    .bytes = elems * bytes_of(declared.dtype),
                    .unit_bytes = int(bytes_of(declared.dtype))});
+    if (declared.kind != ir::TensorKind::view) continue;
+    // The same memory by another dtype.
+    sim::Region& root = out[size_t(declared.view_of)];
+    root.unit_bytes = std::min(root.unit_bytes, out.back().unit_bytes);
+    out.back().bytes = 0;
   }
   return out;
 }

@@ -3,8 +3,7 @@
 
 #include "codegen/cuda.h"
 #include "driver/executable.h"
-#include "runtime/host_compiler.h"
-#include "runtime/sim/machine.h"
+#include "runtime/sim/module.h"
 #include "target/sim.h"
 
 #include <memory>
@@ -20,24 +19,19 @@ class SimText {
   void load();
   const codegen::CudaModule& module() const { return module_; }
   const std::string& tiles() const { return tiles_; }
-  const std::vector<sim::Code>& kernels() const { return kernels_; }  // after load
+  const std::vector<sim::Code>& kernels() const { return code_->kernels(); }  // after load
   // What the simulator found in a kernel, at the author's lines.
   std::vector<Error> errors(size_t kernel, const std::vector<sim::Finding>& findings,
                             const BoundArguments& bound) const;
 
  private:
-  class Namer;
-  void add_entries();
-  std::vector<std::string> flags(CompilerKind kind) const;
   std::string memory_name(size_t kernel, const sim::Memory& memory, const BoundArguments& bound) const;
 
   SimTarget target_;
   ir::Program lowered_;
   codegen::CudaModule module_;
   std::string tiles_;
-  codegen::StandaloneSource standalone_;
-  std::shared_ptr<LoadedModule> loaded_;
-  std::vector<sim::Code> kernels_;
+  std::shared_ptr<const sim::Module> code_;
 };
 
 }  // namespace tilewright

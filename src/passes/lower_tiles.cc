@@ -466,7 +466,12 @@ void TileLowering::lower_async_copy(const OpStmt& op, const Loc& loc, Block& out
     dim.begin = ir::select(ir::lt(ir::int_imm(0), valid), dim.begin, ir::int_imm(0));
   }
   OpStmt atom{.def = &cp_async_op(), .tiles = {target, source}, .scalars = {valid}};
-  const Block pieces_body = close_registers(pieces, nest, {ir::make_stmt(std::move(atom), loc)}, loc);
+  Block copy = {ir::make_stmt(std::move(atom), loc)};
+  // With fewer pieces than threads several have the same one: copying it twice is a race, and traffic.
+  if (const Expr first = ir::is_first_replica(pieces, thread())) {
+    copy = {ir::make_stmt(ir::IfStmt{.condition = first, .then = std::move(copy), .otherwise = {}}, loc)};
+  }
+  const Block pieces_body = close_registers(pieces, nest, std::move(copy), loc);
   body.insert(body.end(), pieces_body.begin(), pieces_body.end());
   out.push_back(lanes(std::move(body), loc));
 }

@@ -11,7 +11,7 @@ namespace tilewright::test {
 namespace {
 
 // `difference` in units of the last place of `want` as an f32, in 2^-10; a wrong special value counts 2^20.
-constexpr const char* kHead = R"(
+constexpr const char* kFunctionsHead = R"(
 #include <tilewright/device/cuda/language.h>
 namespace tw = tilewright::device;
 __device__ tw::u32 error_of(float got, double want) {
@@ -54,7 +54,7 @@ constexpr Function kFunctions[] = {
 using FunctionsTest = GpuTest;
 
 TEST_F(FunctionsTest, ErrorsAreAtMost4Ulp) {
-  std::string text = kHead;
+  std::string text = kFunctionsHead;
   for (size_t n = 0; n < std::size(kFunctions); ++n) {
     // y comes near x in size for every other pair, so that quotients and powers are often finite.
     text += fmt::format(R"(
@@ -90,7 +90,7 @@ extern "C" __global__ void k{}(tw::u32* worst, tw::u32 step) {{
 
 // What a test of bounds must see: a function that is not accurate enough.
 TEST_F(FunctionsTest, AnApproximationIsFoundOut) {
-  std::string text = kHead;
+  std::string text = kFunctionsHead;
   text += R"(
 extern "C" __global__ void k(tw::u32* worst) {
   const float x = 80.0f + float(threadIdx.x) / 64;

@@ -2,6 +2,9 @@
 // skips.
 #pragma once
 
+#if defined(TILEWRIGHT_SIMULATED_GPU)
+#include "sim/simulated_gpu.h"
+#else
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/nvrtc.h"
@@ -115,3 +118,4 @@ class GpuTest : public testing::Test {
 
 #define TW_SKIP_WITHOUT(module) \
   if (!(module)) GTEST_SKIP() << "compiled, not run: " << machine().why_not
+#endif

@@ -13,6 +13,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <mutex>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -239,11 +240,16 @@ std::vector<std::string> all_runners() {
 #if defined(__x86_64__)
   runners.push_back("sim:sm_80");
 #endif
-  // Those that TILEWRIGHT_TEST_RUNNERS names, e.g. "interpreter,cuda"; all by default, with one simulated architecture.
+  // Those that TILEWRIGHT_TEST_RUNNERS names, e.g. "interpreter,cuda"; all by default. Any target of the simulator can
+  // be named: "sim:sm_75,sim:sm_90a+checked+reverse".
   if (const char* chosen = std::getenv("TILEWRIGHT_TEST_RUNNERS"); chosen && *chosen) {
-    runners.insert(runners.end(), {"sim:sm_75", "sim:sm_90a"});
-    const std::string names = fmt::format(",{},", chosen);
-    std::erase_if(runners, [&](const std::string& r) { return names.find("," + r + ",") == std::string::npos; });
+    std::vector<std::string> named;
+    std::istringstream names(chosen);
+    for (std::string name; std::getline(names, name, ',');) {
+      const bool known = std::find(runners.begin(), runners.end(), name) != runners.end();
+      if (known || name.starts_with("sim")) named.push_back(name);
+    }
+    return named;
   }
   return runners;
 }

@@ -72,6 +72,7 @@ void Executor::prepare(const Block& block) {
         .grid_dim = block.grid};
     fiber.ended = false;
     fiber.wait = Fiber::Wait::nothing;
+    fiber.asks_active = false;
     fiber.copies.clear();
     fiber.group_ends.clear();
     warps_[size_t(t / kWarpSize)].exists |= 1u << t % kWarpSize;
@@ -195,6 +196,23 @@ void Executor::wait(Fiber::Wait why, int line) {
 void Executor::rest(int line) {
   warp().resting |= 1u << current_ % kWarpSize;
   wait(Fiber::Wait::others, line);
+}
+
+uint32_t Executor::active_mask(int line) {
+  Fiber& fiber = current();
+  fiber.asks_active = true;
+  fiber.active = 0;
+  rest(line);
+  if (fiber.active == 0) {
+    uint32_t mask = 0;
+    const auto is_here = [&](const Fiber& f) { return f.asks_active && f.active == 0 && f.line == line; };
+    for (uint32_t left = warp().alive; left; left &= left - 1) {
+      mask |= uint32_t(is_here(lane_of_warp(std::countr_zero(left)))) << std::countr_zero(left);
+    }
+    for (uint32_t left = mask; left; left &= left - 1) lane_of_warp(std::countr_zero(left)).active = mask;
+  }
+  fiber.asks_active = false;
+  return fiber.active;
 }
 
 // ---- Barriers ----

@@ -36,6 +36,8 @@ struct Fiber {
   device::sim::WarpOp op = device::sim::WarpOp::sync;
   device::sim::Lane* lane = nullptr;
   unsigned vote_result = 0;
+  uint32_t active = 0;  // of activemask, once it is known
+  bool asks_active = false;
   std::vector<PendingCopy> copies;   // in order of their start
   std::vector<uint32_t> group_ends;  // copies before each commit that was not waited for
 };
@@ -89,6 +91,8 @@ class Executor {
   void access(const void* at, unsigned bytes, device::sim::Access access, const void* where);
   unsigned long long atomic(device::sim::AtomicOp op, device::sim::Number type, void* at, unsigned long long x,
                             unsigned long long expected, int line);
+  // PTX activemask: the lanes of this warp that come to the same line before anything else must happen.
+  uint32_t active_mask(int line);
   // Lets others run first.
   void rest(int line);
   // Ends the block with a finding; does not return to the fiber.

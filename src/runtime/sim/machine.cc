@@ -4,6 +4,15 @@
 
 namespace tilewright::sim {
 
+namespace {
+
+Touch touch_of(device::sim::Access access) {
+  using device::sim::Access;
+  return access == Access::read ? Touch::read : access == Access::write ? Touch::write : Touch::atomic;
+}
+
+}  // namespace
+
 const device::sim::Hooks& hooks() {
   using namespace device::sim;
   static constexpr Hooks kHooks = {
@@ -12,13 +21,13 @@ const device::sim::Hooks& hooks() {
       .barrier_arrive = [](unsigned id, unsigned threads,
                            int line) { Executor::mine().barrier_arrive(id, threads, line); },
       .warp = [](WarpOp op, Lane* lane, int line) { Executor::mine().warp_op(op, lane, line); },
-      .active_mask = [] { return 1u << Executor::mine().current_id() % kWarpSize; },
+      .active_mask = [](int line) { return Executor::mine().active_mask(line); },
       .copy_async = [](unsigned to, const void* from, unsigned bytes, unsigned valid_bytes,
                        int line) { Executor::mine().copy_async(to, from, bytes, valid_bytes, line); },
       .copy_async_commit = [] { Executor::mine().copy_async_commit(); },
       .copy_async_wait = [](unsigned pending, int) { Executor::mine().copy_async_wait(pending); },
       .shared = [](unsigned address, unsigned bytes, Access access, int line) -> void* {
-        return Executor::mine().shared(address, bytes, access == Access::read ? Touch::read : Touch::write, line);
+        return Executor::mine().shared(address, bytes, touch_of(access), line);
       },
       .access = [](const void* at, unsigned bytes, Access access,
                    const void* where) { Executor::mine().access(at, bytes, access, where); },

@@ -20,10 +20,10 @@
 #define __align__(n) __attribute__((aligned(n)))
 // One block runs in one thread of the host at a time.
 #define __shared__ __thread
-#define threadIdx (tilewright::device::sim::thread->thread)
-#define blockIdx (tilewright::device::sim::thread->block)
-#define blockDim (tilewright::device::sim::thread->block_dim)
-#define gridDim (tilewright::device::sim::thread->grid_dim)
+#define threadIdx (tilewright::device::sim::thread_view()->thread)
+#define blockIdx (tilewright::device::sim::thread_view()->block)
+#define blockDim (tilewright::device::sim::thread_view()->block_dim)
+#define gridDim (tilewright::device::sim::thread_view()->grid_dim)
 
 // As much as the kernels of the text ask for, and a margin where an access behind the end is seen.
 extern __thread __attribute__((aligned(1024))) unsigned char shared_memory[];
@@ -32,6 +32,12 @@ namespace tilewright::device::sim {
 
 extern const Hooks* hooks;
 extern __thread const ThreadView* thread;
+// Not watched: it lies beside the shared memory of the block.
+#if defined(TW_SIM_CHECKED)
+TW_SIM_UNCHECKED __attribute__((noinline)) inline const ThreadView* thread_view() { return thread; }
+#else
+inline const ThreadView* thread_view() { return thread; }
+#endif
 
 // A kernel by the addresses of its arguments.
 template <class... A>
@@ -102,11 +108,15 @@ TW_SIM_2(fmin)
 TW_SIM_2(fmax)
 #undef TW_SIM_1
 #undef TW_SIM_2
+int ilogb(double) noexcept;
 float ldexpf(float, int) noexcept;
 double ldexp(double, int) noexcept;
 float fmaf(float, float, float) noexcept;
 double fma(double, double, double) noexcept;
 }
+inline bool isinf(double x) { return __builtin_isinf(x); }
+inline bool isnan(double x) { return __builtin_isnan(x); }
+inline bool isfinite(double x) { return __builtin_isfinite(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 inline float rsqrtf(float x) { return float(1.0 / sqrt(double(x))); }
 
@@ -228,7 +238,7 @@ inline int __syncthreads_count(int x, TW_SIM_LINE) {
 inline void __syncwarp(unsigned mask = 0xffffffffu, TW_SIM_LINE) {
   tilewright::device::sim::in_warp(tilewright::device::sim::WarpOp::sync, mask, 0, 0, 32, line);
 }
-inline unsigned __activemask() { return tilewright::device::sim::hooks->active_mask(); }
+inline unsigned __activemask(TW_SIM_LINE) { return tilewright::device::sim::hooks->active_mask(line); }
 template <class T>
 inline T __shfl_sync(unsigned mask, T x, int from, int width = 32, TW_SIM_LINE) {
   return tilewright::device::sim::shuffle(tilewright::device::sim::WarpOp::shuffle_index, mask, x, unsigned(from),
@@ -272,18 +282,22 @@ inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // What a module of simulated kernels has once, behind its text, and for each kernel.
-#define TW_SIM_MODULE(SHARED_BYTES)                                                                                   \
-  __thread __attribute__((aligned(1024))) unsigned char shared_memory[SHARED_BYTES];                                  \
-  namespace tilewright::device::sim {                                                                                 \
-  const Hooks* hooks;                                                                                                 \
-  __thread const ThreadView* thread;                                                                                  \
-  }                                                                                                                   \
-  extern "C" {                                                                                                        \
-  __global__ void tw_sim_attach(const tilewright::device::sim::Hooks* hooks) {                                        \
-    tilewright::device::sim::hooks = hooks;                                                                           \
-  }                                                                                                                   \
-  __global__ unsigned char* tw_sim_shared() { return shared_memory; }                                                 \
-  __global__ const tilewright::device::sim::ThreadView** tw_sim_thread() { return &tilewright::device::sim::thread; } \
+#define TW_SIM_MODULE(SHARED_BYTES)                                                             \
+  __thread __attribute__((aligned(1024))) unsigned char shared_memory[SHARED_BYTES];            \
+  namespace tilewright::device::sim {                                                           \
+  const Hooks* hooks;                                                                           \
+  __thread const ThreadView* thread;                                                            \
+  }                                                                                             \
+  extern "C" {                                                                                  \
+  TW_SIM_UNCHECKED __global__ void tw_sim_attach(const tilewright::device::sim::Hooks* hooks) { \
+    tilewright::device::sim::hooks = hooks;                                                     \
+  }                                                                                             \
+  TW_SIM_UNCHECKED __global__ unsigned char* tw_sim_shared() { return shared_memory; }          \
+  TW_SIM_UNCHECKED __global__ const tilewright::device::sim::ThreadView** tw_sim_thread() {     \
+    return &tilewright::device::sim::thread;                                                    \
+  }                                                                                             \
   }
-#define TW_SIM_ENTRY(KERNEL) \
-  extern "C" __global__ void tw_sim_enter_##KERNEL(void* const* at) { tilewright::device::sim::call(&KERNEL, at); }
+#define TW_SIM_ENTRY(KERNEL)                                                           \
+  extern "C" TW_SIM_UNCHECKED __global__ void tw_sim_enter_##KERNEL(void* const* at) { \
+    tilewright::device::sim::call(&KERNEL, at);                                        \
+  }

@@ -64,7 +64,7 @@ enum class BlockVote : unsigned char { none, any, all, count };
 enum class AtomicOp : unsigned char { add, min, max, bit_and, bit_or, bit_xor, exchange, compare_exchange };
 enum class Number : unsigned char { i32, u32, i64, u64, f32, f64, u16 };
 
-enum class Access : unsigned char { read, write };
+enum class Access : unsigned char { read, write, atomic };
 
 // `line` is that of the call in the text. Addresses in shared memory are offsets from the start of the block's.
 struct Hooks {
@@ -72,7 +72,7 @@ struct Hooks {
   unsigned (*barrier)(unsigned id, unsigned threads, BlockVote vote, unsigned x, int line);
   void (*barrier_arrive)(unsigned id, unsigned threads, int line);
   void (*warp)(WarpOp op, Lane* lane, int line);
-  unsigned (*active_mask)();
+  unsigned (*active_mask)(int line);
   void (*copy_async)(unsigned to, const void* from, unsigned bytes, unsigned valid_bytes, int line);
   void (*copy_async_commit)();
   void (*copy_async_wait)(unsigned pending, int line);

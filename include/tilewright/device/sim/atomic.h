@@ -1,0 +1,103 @@
+#pragma once
+// PTX: red, atom, relaxed.
+#include <tilewright/device/cuda/types.h>
+
+namespace tilewright::device {
+
+namespace sim {
+template <class T>
+struct NumberOf;
+#define TW_NUMBER(T, WORD)                        \
+  template <>                                     \
+  struct NumberOf<T> {                            \
+    static constexpr Number value = Number::WORD; \
+  };
+TW_NUMBER(i32, i32)
+TW_NUMBER(u32, u32)
+TW_NUMBER(i64, i64)
+TW_NUMBER(u64, u64)
+TW_NUMBER(float, f32)
+TW_NUMBER(double, f64)
+TW_NUMBER(u16, u16)
+#undef TW_NUMBER
+template <class T>
+inline u64 to_bits(T x) {
+  u64 out = 0;
+  __builtin_memcpy(&out, &x, sizeof x);
+  return out;
+}
+template <class T>
+inline T atomic(AtomicOp op, T* to, T x, T expected, int line) {
+  const u64 before = hooks->atomic(op, NumberOf<T>::value, to, to_bits(x), to_bits(expected), line);
+  T out;
+  __builtin_memcpy(&out, &before, sizeof out);
+  return out;
+}
+template <class T>
+inline T atomic_shared(AtomicOp op, u32 to, T x, int line) {
+  void* const at = hooks->shared(to, sizeof(T), Access::atomic, line);
+  return atomic(op, static_cast<T*>(at), x, T(0), line);
+}
+}  // namespace sim
+
+#define TW_REDUCE(NAME, WORD, T) \
+  TW_ATOM void NAME(T* to, T x, TW_SIM_LINE) { sim::atomic(sim::AtomicOp::WORD, to, x, T(0), line); }
+TW_REDUCE(reduce_add, add, float)
+TW_REDUCE(reduce_add, add, double)
+TW_REDUCE(reduce_add, add, i32)
+TW_REDUCE(reduce_add, add, u32)
+TW_REDUCE(reduce_add, add, u64)
+TW_REDUCE(reduce_min, min, i32)
+TW_REDUCE(reduce_min, min, u32)
+TW_REDUCE(reduce_min, min, i64)
+TW_REDUCE(reduce_min, min, u64)
+TW_REDUCE(reduce_max, max, i32)
+TW_REDUCE(reduce_max, max, u32)
+TW_REDUCE(reduce_max, max, i64)
+TW_REDUCE(reduce_max, max, u64)
+TW_REDUCE(reduce_and, bit_and, u32)
+TW_REDUCE(reduce_or, bit_or, u32)
+TW_REDUCE(reduce_xor, bit_xor, u32)
+#undef TW_REDUCE
+#define TW_ATOMIC(NAME, WORD, T) \
+  TW_ATOM T NAME(T* to, T x, TW_SIM_LINE) { return sim::atomic(sim::AtomicOp::WORD, to, x, T(0), line); }
+TW_ATOMIC(atomic_add, add, float)
+TW_ATOMIC(atomic_add, add, double)
+TW_ATOMIC(atomic_add, add, i32)
+TW_ATOMIC(atomic_add, add, u32)
+TW_ATOMIC(atomic_add, add, u64)
+TW_ATOMIC(atomic_min, min, i32)
+TW_ATOMIC(atomic_min, min, u32)
+TW_ATOMIC(atomic_max, max, i32)
+TW_ATOMIC(atomic_max, max, u32)
+TW_ATOMIC(atomic_exchange, exchange, u32)
+TW_ATOMIC(atomic_exchange, exchange, u64)
+#undef TW_ATOMIC
+#define TW_COMPARE_EXCHANGE(T)                                                  \
+  TW_ATOM T atomic_compare_exchange(T* to, T expected, T x, TW_SIM_LINE) {      \
+    return sim::atomic(sim::AtomicOp::compare_exchange, to, x, expected, line); \
+  }
+TW_COMPARE_EXCHANGE(u16)
+TW_COMPARE_EXCHANGE(u32)
+TW_COMPARE_EXCHANGE(u64)
+#undef TW_COMPARE_EXCHANGE
+
+// The order of floats of one sign is that of their bits, reversed for negative ones; not for NaN.
+TW_ATOM void reduce_max(float* to, float x, TW_SIM_LINE) { sim::atomic(sim::AtomicOp::max, to, x, 0.0f, line); }
+TW_ATOM void reduce_min(float* to, float x, TW_SIM_LINE) { sim::atomic(sim::AtomicOp::min, to, x, 0.0f, line); }
+
+#define TW_REDUCE_SHARED(NAME, WORD, T) \
+  TW_ATOM void NAME(u32 to, T x, TW_SIM_LINE) { sim::atomic_shared(sim::AtomicOp::WORD, to, x, line); }
+TW_REDUCE_SHARED(reduce_add_shared, add, float)
+TW_REDUCE_SHARED(reduce_add_shared, add, i32)
+TW_REDUCE_SHARED(reduce_add_shared, add, u32)
+TW_REDUCE_SHARED(reduce_min_shared, min, i32)
+TW_REDUCE_SHARED(reduce_min_shared, min, u32)
+TW_REDUCE_SHARED(reduce_max_shared, max, i32)
+TW_REDUCE_SHARED(reduce_max_shared, max, u32)
+#undef TW_REDUCE_SHARED
+TW_ATOM u32 atomic_add_shared(u32 to, u32 x, TW_SIM_LINE) {
+  return sim::atomic_shared(sim::AtomicOp::add, to, x, line);
+}
+
+}  // namespace tilewright::device

@@ -1,0 +1,98 @@
+#include "runtime/sim/module.h"
+
+#include "runtime/sim/code_lines.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace tilewright::sim {
+
+namespace {
+
+// Behind the shared memory that a kernel asks for.
+constexpr int64_t kMarginBytes = 4096;
+
+std::vector<std::string> flags(const SimTarget& target, CompilerKind kind) {
+  std::vector<std::string> out = compile_flags({.level = CpuLevel::x86_64}, kind);
+  const auto add = [&](std::initializer_list<std::string> words) { out.insert(out.end(), words); };
+  // Each operation is rounded by itself, as CUDA's functions of that meaning say; memory may have two element types.
+  add({"-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-fvisibility=hidden", "-D__CUDACC__",
+       fmt::format("-D__CUDA_ARCH__={}0", target.cuda.sm)});
+  if (target.cuda.accelerated) add({fmt::format("-D__CUDA_ARCH_FEAT_SM{}_ALL", target.cuda.sm)});
+  // The compiler reports accesses; nothing of its library is linked. Line tables alone of all that a debugger reads.
+  if (target.checked) add({"-fsanitize=thread", "-DTW_SIM_CHECKED", "-g1"});
+  return out;
+}
+
+}  // namespace
+
+std::shared_ptr<const Module> Module::compile(const std::string& text, const SourceMap& map,
+                                              std::span<const KernelShape> kernels, const SimTarget& target,
+                                              const HostCompiler& compiler, Cache& cache,
+                                              const std::optional<std::filesystem::path>& keep_dir) {
+  auto out = std::make_shared<Module>();
+  out->standalone_ = codegen::inline_device_headers(text, map, true);
+  std::string& whole = out->standalone_.text;
+  int64_t shared_bytes = 0;
+  for (const KernelShape& k : kernels) shared_bytes = std::max(shared_bytes, k.shared_bytes);
+  whole += fmt::format("TW_SIM_MODULE({})\n", shared_bytes + kMarginBytes);
+  for (const KernelShape& k : kernels) whole += fmt::format("TW_SIM_ENTRY({})\n", k.symbol);
+  out->standalone_.source_map.locs.resize(size_t(std::count(whole.begin(), whole.end(), '\n')));
+  const HostSource source{
+      .text = whole, .flags = flags(target, compiler.kind()), .source_map = &out->standalone_.source_map};
+  out->loaded_ = compile_and_load(source, compiler, cache, {.keep_dir = keep_dir, .keep_object = target.checked});
+  const LoadedModule& loaded = *out->loaded_;
+  loaded.function<void(const device::sim::Hooks*)>("tw_sim_attach")(&hooks());
+  for (const KernelShape& k : kernels) {
+    out->kernels_.push_back({.enter = loaded.function<void(void* const*)>("tw_sim_enter_" + k.symbol),
+                             .shared = loaded.function<unsigned char*()>("tw_sim_shared"),
+                             .thread = loaded.function<const device::sim::ThreadView**()>("tw_sim_thread"),
+                             .shared_bytes = k.shared_bytes,
+                             .margin_bytes = kMarginBytes,
+                             .shared_unit_bytes = k.shared_unit_bytes});
+  }
+  return out;
+}
+
+std::map<uint64_t, int> Module::lines(const std::vector<Finding>& findings,
+                                      const std::filesystem::path& temp_dir) const {
+  Dl_info info = {};
+  const bool found = ::dladdr(reinterpret_cast<const void*>(kernels_.front().enter), &info) != 0;
+  const uint64_t base = found ? reinterpret_cast<uint64_t>(info.dli_fbase) : 0;
+  // What returns to an address is the call before it.
+  const auto offset = [&](const Site& site) { return site.code_address() - base - 1; };
+  std::vector<Site> sites;
+  for (const Finding& f : findings) {
+    sites.push_back(f.site);
+    for (const Finding::Note& note : f.notes) sites.push_back(note.site);
+  }
+  std::set<uint64_t> addresses;
+  for (const Site& site : sites) {
+    if (site.is_code()) addresses.insert(offset(site));
+  }
+  const std::map<uint64_t, int> of_code = lines_of_code(loaded_->object(), addresses, temp_dir);
+  std::map<uint64_t, int> out;
+  for (const Site& site : sites) {
+    const auto at = site.is_code() ? of_code.find(offset(site)) : of_code.end();
+    out[site.value] = at != of_code.end() ? at->second : site.line_number();
+  }
+  return out;
+}
+
+std::string Module::source_line(int line) const {
+  const std::string& all = standalone_.text;
+  size_t begin = 0;
+  for (int i = 1; i < line && begin < all.size(); ++i) begin = std::min(all.find('\n', begin), all.size() - 1) + 1;
+  begin = all.find_first_not_of(' ', begin);
+  return line <= 0 || begin == std::string::npos ? "" : all.substr(begin, all.find('\n', begin) - begin);
+}
+
+Loc Module::loc(int line) const {
+  const Loc* found = standalone_.source_map.find(line);
+  return found ? *found : Loc();
+}
+
+}  // namespace tilewright::sim

@@ -1,0 +1,60 @@
+#include "sim/text_machine.h"
+
+#include "support/options.h"
+
+#include <algorithm>
+
+namespace tilewright::test {
+
+namespace {
+
+struct Tools {
+  Cache cache = Cache::open(cache_options(read_options_from_environment()));
+  HostCompiler compiler = HostCompiler::find(host_compiler_options(read_options_from_environment()), cache);
+};
+
+constexpr const char* kFirstLine = "// the text begins";
+
+}  // namespace
+
+TextMachine::TextMachine(const std::string& body, int64_t shared_bytes, const std::string& name)
+    : target(sim_target_from_name(name)) {
+  static Tools tools;
+  std::string text;
+  for (const char* header : {"async_copy", "barrier", "language", "matrix", "mma", "warp"}) {
+    text += std::string("#include <tilewright/device/cuda/") + header + ".h>\n";
+  }
+  text += std::string("using namespace tilewright::device;\n") + kFirstLine + "\n" + body + "\n";
+  SourceMap map;
+  map.locs.resize(size_t(std::count(text.begin(), text.end(), '\n')));
+  const std::vector<sim::KernelShape> kernels = {{"k", shared_bytes, 1}};
+  module_ = sim::Module::compile(text, map, kernels, target, tools.compiler, tools.cache);
+  for (int line = 1; first_line_ == 0; ++line) {
+    if (module_->source_line(line) == kFirstLine) first_line_ = line;
+  }
+}
+
+Outcome TextMachine::run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays) const {
+  Outcome out;
+  std::optional<sim::Detector> detector;
+  if (target.checked) detector.emplace(std::move(arrays), 1, 0);
+  for (int b = 0; b < blocks && out.findings.empty(); ++b) {
+    const sim::Block block{
+        .block = {unsigned(b), 0, 0}, .grid = {unsigned(blocks), 1, 1}, .threads = {unsigned(threads), 1, 1}};
+    auto found = sim::run_block(module_->kernels()[0], block, arguments.data(), target.adversary,
+                                detector ? &*detector : nullptr);
+    if (found) out.findings.push_back(std::move(*found));
+  }
+  if (detector) {
+    for (sim::Finding& f : detector->findings()) out.findings.push_back(std::move(f));
+  }
+  const auto lines = module_->lines(out.findings, "/tmp");
+  for (const sim::Finding& f : out.findings) {
+    out.lines.push_back(lines.at(f.site.value) - first_line_);
+    out.note_lines.emplace_back();
+    for (const auto& note : f.notes) out.note_lines.back().push_back(lines.at(note.site.value) - first_line_);
+  }
+  return out;
+}
+
+}  // namespace tilewright::test

@@ -1,0 +1,39 @@
+// Hand-written CUDA text on the simulator.
+#pragma once
+
+#include "runtime/sim/detector.h"
+#include "runtime/sim/module.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace tilewright::test {
+
+// What a launch came to.
+struct Outcome {
+  std::vector<sim::Finding> findings;
+  std::vector<int> lines;  // of each finding, counted in the text that was given
+  std::vector<std::vector<int>> note_lines;
+};
+
+// One kernel named `k`, on sm_80 unless said otherwise.
+class TextMachine {
+ public:
+  explicit TextMachine(const std::string& body, int64_t shared_bytes = 0, const std::string& target = "sim:sm_80");
+
+  // `arguments`: addresses of the kernel's arguments. Arrays that are watched are in `arrays`.
+  Outcome run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays = {}) const;
+
+  SimTarget target;
+
+ private:
+  std::shared_ptr<const sim::Module> module_;
+  int first_line_ = 0;  // of the text, behind the headers
+};
+
+}  // namespace tilewright::test
