@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     kernel(TensorView{x.data(), DType::f32, {m, n}}, TensorView{g.data(), DType::f32, {m, n}},
            TensorView{y.data(), DType::f32, {m, n}});
 
-    examples::Check check(kernel);
+    examples::Check check(kernel.target());
     for (size_t i = 0; i < x.size(); ++i) {
       const double want = x[i] / (1 + std::exp(-double(g[i])));
       // Four units in the last place, up to two roundings each, for the function, and one rounding for the product.

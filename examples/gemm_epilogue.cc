@@ -14,7 +14,7 @@ int main(int argc, char** argv) {
            TensorView{bias.data(), DType::f32, {n}}, TensorView{r.data(), DType::f32, {m, n}},
            TensorView{y.data(), DType::f32, {m, n}});
 
-    examples::Check check(kernel);
+    examples::Check check(kernel.target());
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         const auto at = size_t(i * n + j);

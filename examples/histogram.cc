@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     }
     kernel(TensorView{values.data(), DType::i32, {n}}, TensorView{counts.data(), DType::i32, {bins}});
 
-    examples::Check check(kernel);
+    examples::Check check(kernel.target());
     for (size_t i = 0; i < counts.size(); ++i) check.add(counts[i], want[i]);
     return check;
   });

@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     std::vector<float> x = examples::random_floats(rows * width, 1), y(x.size(), -1);
     kernel(TensorView{x.data(), DType::f32, {rows, width}}, TensorView{y.data(), DType::f32, {rows, width}});
 
-    examples::Check check(kernel);
+    examples::Check check(kernel.target());
     for (int64_t i = 0; i < rows; ++i) {
       const float* row = x.data() + i * width;
       double top = -std::numeric_limits<double>::infinity(), least = -top, sum = 0;

@@ -11,7 +11,7 @@ int main(int argc, char** argv) {
     std::vector<float> x = examples::random_floats(n, 1), y(x.size(), -1);
     kernel(TensorView{x.data(), DType::f32, {n}}, TensorView{y.data(), DType::f32, {n}});
 
-    examples::Check check(kernel);
+    examples::Check check(kernel.target());
     double sum = 0, magnitude = 0;
     for (size_t i = 0; i < x.size(); ++i) {
       sum += x[i];

@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     kernel(TensorView{x.data(), DType::f32, {rows, width}}, TensorView{w.data(), DType::f32, {width}},
            TensorView{y.data(), DType::f32, {rows, width}});
 
-    examples::Check check(kernel);
+    examples::Check check(kernel.target());
     for (int64_t i = 0; i < rows; ++i) {
       double sum = 0;
       for (int64_t j = 0; j < width; ++j) sum += double(x[size_t(i * width + j)]) * x[size_t(i * width + j)];

@@ -3,6 +3,8 @@
 
 #include "check.h"
 
+#include <tilewright/compile.h>
+
 #include <array>
 #include <charconv>
 #include <cstring>

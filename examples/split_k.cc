@@ -13,7 +13,7 @@ int main(int argc, char** argv) {
     kernel(TensorView{a.data(), DType::f32, {m, k}}, TensorView{b.data(), DType::f32, {k, n}},
            TensorView{c.data(), DType::f32, {m, n}});
 
-    examples::Check check(kernel);
+    examples::Check check(kernel.target());
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) {
         double sum = 0, magnitude = 0;

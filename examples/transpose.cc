@@ -10,7 +10,7 @@ int main(int argc, char** argv) {
     std::vector<float> a = examples::random_floats(m * n, 1), b(a.size(), -1);
     kernel(TensorView{a.data(), DType::f32, {m, n}}, TensorView{b.data(), DType::f32, {n, m}});
 
-    examples::Check check(kernel);
+    examples::Check check(kernel.target());
     for (int64_t i = 0; i < m; ++i) {
       for (int64_t j = 0; j < n; ++j) check.add(b[size_t(j * m + i)], a[size_t(i * n + j)]);
     }

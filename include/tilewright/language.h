@@ -687,6 +687,10 @@ inline void reduce_sum(const Operand& src, const Operand& dst, const ReduceOptio
                        SourcePos pos = SourcePos::here()) {
   detail::reduce("reduce_sum", src, dst, options, pos);
 }
+inline void reduce_prod(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
+                        SourcePos pos = SourcePos::here()) {
+  detail::reduce("reduce_prod", src, dst, options, pos);
+}
 inline void reduce_max(const Operand& src, const Operand& dst, const ReduceOptions& options = {},
                        SourcePos pos = SourcePos::here()) {
   detail::reduce("reduce_max", src, dst, options, pos);

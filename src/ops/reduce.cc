@@ -30,6 +30,7 @@ struct Reduction {
 
 constexpr std::array kReductions = {
     Reduction{.name = "reduce_sum", .combine = {ExprKind::add}, .elements = Elements::numbers},
+    Reduction{.name = "reduce_prod", .combine = {ExprKind::mul}, .elements = Elements::numbers},
     Reduction{.name = "reduce_max", .combine = {ExprKind::max}, .elements = Elements::numbers},
     Reduction{.name = "reduce_min", .combine = {ExprKind::min}, .elements = Elements::numbers},
     Reduction{.name = "reduce_abssum", .combine = {ExprKind::add, true}, .elements = Elements::numbers},

@@ -24,10 +24,9 @@ struct ReduceAttrs {
 // tiles = {src, dst}, two tiles in any spaces. The extents of dst other than 1 are those of src without `dim`, in
 // order. With clear, dst = reduce(src); without, dst = combine(dst, reduce(src)).
 //
-// reduce(src) starts from the identity, so that is what no elements give: 0 for sum, abssum, absmax, bitor, bitxor and
-// any; all ones for bitand and all; -inf or the smallest integer for max; +inf or the largest integer for min. Each
-// element is cast to the dtype of accumulation, then (abssum, absmax) made positive, then combined, in any order; the
-// result is cast to dst once. max, min and absmax ignore NaN, or with nan_propagate give NaN for it.
+// reduce(src) starts from the identity of its operation, so that is what no elements give (docs/language.md,
+// Reductions). Each element is cast to the dtype of accumulation, then (abssum, absmax) made positive, then combined,
+// in any order; the result is cast to dst once. max, min and absmax ignore NaN, or with nan_propagate give NaN for it.
 //
 // Each row of the table in reduce.cc is one of them; `name` is that of a row.
 const ir::OpDef& reduce_op(std::string_view name);

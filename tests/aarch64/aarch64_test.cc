@@ -116,7 +116,7 @@ class Aarch64 : public ::testing::Test {
     const std::optional<std::string> path = find_program(program);
     if (path) return *path;
     const char* ci = std::getenv("CI");
-    missing_ = fmt::format("{} is not found: apt-get install {}", program, package);
+    missing_ += fmt::format("{} is not found: apt-get install {}\n", program, package);
     must_run_ = ci != nullptr && std::string(ci) == "true";
     return {};
   }

@@ -1,4 +1,5 @@
 // The examples as programs: every one at its default sizes and at shapes with tails, of one element and of none.
+#include "../../examples/run.h"
 #include "harness/folders.h"
 #include "runtime/process.h"
 
@@ -61,6 +62,41 @@ std::string fault_of(const std::string& name, const Arguments& arguments) {
           : fmt::format("{} {} on [^ ]+: max error [0-9.e-]+, [01]\\.[0-9]+ of the bound: ok\n", name, shape));
   if (result.ok() && std::regex_match(result.output, line)) return {};
   return fmt::format("{} {}: {}\n{}", name, fmt::join(arguments, " "), result.describe(), result.output);
+}
+
+// What the examples' own check must find: a wrong number, a NaN, an infinity, and anything but equality without a
+// bound.
+TEST(Examples, CheckFails) {
+  const double infinity = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  const auto ok = [](double got, double want, double bound) {
+    examples::Check check("cpu");
+    check.add(1, 1);
+    check.add(got, want, bound);
+    check.add(2, 2.25, 0.5);
+    return check.ok();
+  };
+  EXPECT_TRUE(ok(1, 1.5, 0.5));
+  EXPECT_TRUE(ok(1, 1, 0));
+  EXPECT_FALSE(ok(1, 1.75, 0.5));
+  EXPECT_FALSE(ok(nan, 1, 0.5));
+  EXPECT_FALSE(ok(1, nan, 0.5));
+  EXPECT_FALSE(ok(infinity, 1, 0.5));
+  EXPECT_FALSE(ok(nan, 1, infinity));
+  EXPECT_FALSE(ok(0x1p-149, 0, 0));
+}
+
+TEST(Examples, ExitStatusIsThatOfTheCheck) {
+  char name[] = "example", seven[] = "7", two[] = "2";
+  char *plain[] = {name}, *sizes[] = {name, seven, two};
+  const auto body = [](int64_t m, int64_t n) {
+    examples::Check check("cpu");
+    check.add(double(m), 7);
+    check.add(double(n), 2);
+    return check;
+  };
+  EXPECT_EQ(examples::run(3, sizes, {{"M", 1}, {"N", 1}}, body), 0);
+  EXPECT_EQ(examples::run(1, plain, {{"M", 7}, {"N", 1}}, body), 1);
+  EXPECT_EQ(examples::run(2, sizes, {{"M", 1}, {"N", 1}}, body), 2);
 }
 
 TEST(Examples, AllAreListedHere) {

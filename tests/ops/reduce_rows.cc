@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <limits>
 
 namespace tilewright::tests {
@@ -286,6 +287,72 @@ void add_literals(std::vector<Row>& rows) {
   rows.push_back(literal_row("NaN counts as true", T::reduce_all, nan, numbers(T::boolean, {1}, {0}), {}, {1}));
 }
 
+// ---- products: literal numbers, and any order of rounded products of random ones ----
+
+// Elements in [0.5, 1.5], combined along `dim` of [rows, width] in the dtype of accumulation.
+Row product_row(DType in, DType out, int64_t rows, int64_t width, int dim, bool clear) {
+  HostArray src(in, {rows, width}), dst(out, {dim == 1 ? rows : width});
+  src.fill_random(21, 0.5, 1.5);
+  dst.fill_random(22, -2, 2);
+  return tensor_row(
+      fmt::format("reduce_prod {}->{} {}x{} dim {}{}", to_string(in), to_string(out), rows, width, dim,
+                  clear ? "" : " no clear"),
+      {src, dst},
+      [=](const Tiles& t) {
+        auto blocks = T::Kernel({1});
+        auto s = T::alloc_fragment({rows, width}, in), d = T::alloc_fragment({t[1].shape(0)}, out);
+        T::copy(t[0], s);
+        T::copy(t[1], d);
+        T::reduce_prod(s, d, {.dim = dim, .clear = clear});
+        T::copy(d, t[1]);
+      },
+      [=](const Args& before, std::vector<Expected>& after) {
+        const int64_t count = dim == 1 ? width : rows;
+        const DType within = in == T::f64 || out == T::f64 ? T::f64 : T::f32;
+        for (int64_t i = 0; i < array(before, 1).size(); ++i) {
+          Real product = clear ? Real(1) : array(before, 1).get(i);
+          for (int64_t k = 0; k < count; ++k)
+            product *= dim == 1 ? array(before, 0).at({i, k}) : array(before, 0).at({k, i});
+          // One rounding for each factor (Higham, Accuracy and Stability, section 3.1), and one to the result.
+          const Real nu = static_cast<Real>(count + 1) * unit_of(within);
+          const Real error = nu / (1 - nu) * std::fabs(product);
+          after[1].set(i, product, error + unit_of(out) * (std::fabs(product) + error) + subnormal_of(out) / 2);
+        }
+      });
+}
+
+void add_products(std::vector<Row>& rows) {
+  constexpr Real kInf = std::numeric_limits<Real>::infinity(), kNan = std::numeric_limits<Real>::quiet_NaN();
+  const auto literal = [&](const char* name, HostArray src, DType out, T::ReduceOptions options, Real wanted) {
+    rows.push_back(literal_row(name, T::reduce_prod, std::move(src), numbers(out, {1}, {3}), options, {wanted}));
+  };
+  literal("product of nothing", HostArray(T::f32, {0}), T::f32, {}, 1);
+  literal("product of nothing, kept", HostArray(T::i32, {0}), T::i32, {.clear = false}, 3);
+  literal("product of integers", numbers(T::i32, {4}, {1, -2, 3, 4}), T::i32, {}, -24);
+  literal("product kept", numbers(T::i64, {3}, {5, -7, 1 << 30}), T::i64, {.clear = false}, Real(-105) * (1 << 30));
+  literal("product wraps in i8", numbers(T::i8, {2}, {100, 3}), T::i8, {}, 44);
+  literal("product wraps in u32", numbers(T::u32, {2}, {1 << 20, 1 << 13}), T::u32, {.clear = false}, 0);
+  literal("elements wrap before the product", numbers(T::i32, {2}, {257, 5}), T::i8, {}, 5);
+  literal("product in i32 into i8", numbers(T::i32, {2}, {256, 5}), T::i8, {.accumulate = T::i32}, 0);
+  literal("product of truths", numbers(T::boolean, {5}, {1, 1, 1, 0, 1}), T::i32, {}, 0);
+  literal("product beyond f16", numbers(T::f16, {3}, {1024, 512, 0.25}), T::f32, {}, 131072);
+  literal("product beyond f16, asked for", numbers(T::f16, {2}, {1024, 512}), T::f32, {.accumulate = T::f16}, kInf);
+  literal("product with NaN", numbers(T::f32, {3}, {2, kNan, 4}), T::f32, {}, kNan);
+  literal("product of infinity and 0", numbers(T::bf16, {2}, {kInf, 0}), T::bf16, {}, kNan);
+  bool clear = true;
+  for (const auto& [in, out] : std::vector<std::array<DType, 2>>{{T::f32, T::f32},
+                                                                 {T::f16, T::f16},
+                                                                 {T::bf16, T::f32},
+                                                                 {T::f64, T::f64},
+                                                                 {T::f16, T::f64},
+                                                                 {T::f64, T::f32}}) {
+    for (const int64_t width : {1, 31, 160}) {
+      rows.push_back(product_row(in, out, 5, width, 1, clear = !clear));
+      rows.push_back(product_row(in, out, width, 7, 0, clear));
+    }
+  }
+}
+
 // A row of a larger result: the reduced dimension is not where dst has its extent 1. Scalars as results.
 void add_forms(std::vector<Row>& rows) {
   for (const bool max : {false, true}) {
@@ -378,6 +445,7 @@ std::vector<Row> reduce_rows() {
   add_nans(rows);
   add_conversions(rows);
   add_literals(rows);
+  add_products(rows);
   add_forms(rows);
   return rows;
 }
