@@ -163,6 +163,34 @@ TEST(FuseRows, StatementsThatShareNothingStayApart) {
   EXPECT_FALSE(k.has("for row")) << k.text;
 }
 
+TEST(FuseRows, ATileOfWhichAnAtomicUpdatesAnElementStaysWhole) {
+  const auto doubled_and = [](bool atomic) {
+    return Lowered(16, 96, [&](const T::Tile& X, const T::Tile& Y) {
+      auto blocks = T::Kernel({1});
+      auto x = T::alloc_shared({16, 96}, T::f32, "x");
+      T::copy(X, x);
+      for (auto [i, j] : T::Parallel(16, 96)) x(i, j) = x(i, j) * 2;
+      T::copy(x, Y);
+      if (atomic) T::atomic_add(x(3, 5), 1.0f);
+    });
+  };
+  EXPECT_EQ(doubled_and(false).storage("x"), 96);
+  EXPECT_GE(doubled_and(true).storage("x"), 15 * 96);
+}
+
+TEST(FuseRows, ATileThatIsReadByAnotherShapeStaysWhole) {
+  const Lowered k(16, 96, [&](const T::Tile& X, const T::Tile& Y) {
+    auto blocks = T::Kernel({1});
+    auto x = T::alloc_shared({16, 96}, T::f32, "x");
+    auto y = T::alloc_fragment({16, 96}, T::f32, "y");
+    auto turned = T::reshape(x, {96, 16});
+    T::copy(X, x);
+    for (auto [i, j] : T::Parallel(16, 96)) y(i, j) = x(i, j) + turned(i, 0);
+    T::copy(y, Y);
+  });
+  EXPECT_GE(k.storage("x"), 15 * 96) << k.text;
+}
+
 TEST(FuseRows, ARowThatAnotherPassOfALoopReadsStays) {
   const Lowered k(16, 96, [&](const T::Tile& X, const T::Tile& Y) {
     auto blocks = T::Kernel({1});
