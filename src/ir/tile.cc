@@ -2,6 +2,8 @@
 
 #include "support/error.h"
 
+#include <algorithm>
+
 namespace tilewright::ir {
 
 std::string_view to_string(Space space) {

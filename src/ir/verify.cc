@@ -260,7 +260,7 @@ void ProgramChecker::check_tensor_row(const Tile& tile) {
 
 void ProgramChecker::check_tile_shape(const Tile& tile) {
   int64_t num_elems = 1;
-  bool empty = false, overflow = false;
+  bool overflow = false;
   for (const Expr& e : tile.shape) {
     exprs_.check_launch_value(e, fmt::format("an extent of tile {}", tile.name), tile.loc);
     const std::optional<int64_t> extent = e.as_int();
@@ -273,11 +273,10 @@ void ProgramChecker::check_tile_shape(const Tile& tile) {
           .hint("on-chip tiles have constant extents; only tensors may have dynamic ones");
     }
     if (!tile.on_chip()) continue;
-    empty |= *extent == 0;
     overflow |= __builtin_mul_overflow(num_elems, std::max<int64_t>(*extent, 1), &num_elems);
   }
   overflow |= num_elems > INT64_MAX / bytes_of(tile.dtype) / std::max(tile.stages, 1);
-  if (!overflow || empty) return;
+  if (!overflow) return;
   throw invalid_kernel(tile.loc, "tile {} has more bytes than 64 bits can count", tile.name)
       .hint("split it over blocks or loops");
 }

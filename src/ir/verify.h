@@ -14,4 +14,8 @@ void verify(const Program& program);
 // indices that turn out to be outside of a tile, reads of what nothing wrote, loops without end.
 void verify_structure(const Program& program);
 
+// Refuses what only passes give to a verified program: layouts, stages, marks of tiles, code of single threads. They
+// hold by the way they were made, not by any rule that could be checked here.
+void verify_authored(const Program& program);
+
 }  // namespace tilewright::ir

@@ -226,6 +226,31 @@ TEST(TextErrors, UnknownMemoryOrder) {
   expect_statement("atomic(later) A[0] add 1.0", "expected a memory order, found 'later'", 12);
 }
 
+// What passes give to programs, and texts of lowered programs therefore have.
+TEST(TextErrors, MarksOfPasses) {
+  const auto tile = [](const std::string& attribute, const std::string& message) {
+    expect_text("program p() vars 1 { kernel k(x@0 < 1) threads 1 { tile a: shared f16[4] {" + attribute + "} } }",
+                "tile a " + message + ", which only the compiler gives", "1:52");
+  };
+  tile("layout = \"(4):(2)\"", "has a layout");
+  tile("stages = 2", "has 2 stages");
+  tile("packed = true", "is packed");
+  tile("unchecked = true", "is unchecked");
+  tile("origin = \"x\"", "has an origin");
+  expect_text("program p() vars 2 { kernel k(x@0 < 1) threads 1 as t@1 { } }",
+              "kernel k has a thread variable, which only the compiler gives", "1:22");
+  expect_statement("lanes { s[0, 0] = 1.0 }", "this is code of single threads, which only the compiler gives", 5);
+  expect_statement("fill(s[0:4, 0:8]; 0.0) warps(0, 2)", "fill names warps, which only the compiler gives", 5);
+  expect_statement("fill(s[0:4, 0:8] slot(0); 0.0)", "fill names a slot of s, which only the compiler gives", 5);
+}
+
+TEST(TextErrors, TwoTilesOfOneTensor) {
+  expect_text(
+      "program p(A) vars 1 { tensor A: f32[4] kernel k(x@0 < 1) threads 1 {"
+      " tile A: global f32[4] of A tile B: global f32[4] of A } }",
+      "tiles A and B are of one tensor", "1:97");
+}
+
 TEST(TextErrors, DeepNesting) {
   expect_statement("s[0, 0] = " + std::string(5000, '(') + "1.0" + std::string(5000, ')'), "nested more than 1000 deep",
                    1015);

@@ -321,7 +321,7 @@ void expect_stmt_error(const std::string& stmt, const std::string& message) {
 TEST(ParseErrors, Programs) {
   expect_error("$", "expected 'program', found the end of the text");
   expect_error("program $7() vars 1 {}", "expected the program's name, found '7'");
-  expect_error("program p() vars $99999999999 {}", "99999999999 is not between 0 and 2147483647");
+  expect_error("program p() vars $99999999999 {}", "99999999999 is not between 0 and 1048576");
   expect_error("program p($A) vars 0 {}", "0 tensors and scalars are named A");
   expect_error("program p() vars 0 { tensor A: $g32[] }", "expected a dtype like f16 or i64, found 'g32'");
   expect_error("program p() vars 0 {} $x", "expected the end of the text, found 'x'");

@@ -305,12 +305,18 @@ TEST(VerifyNesting, IsLimited) {
   });
 }
 
-TEST(VerifyNesting, SharedNodesAreVisitedOnce) {
+// Each doubling is one more node, and twice as much to print.
+TEST(VerifyNesting, SharedNodesCountEachTime) {
   Program p = parse(in_kernel("v[] = 1"), "t", ops::all_ops());
-  Expr e = p.kernels[0].block_vars[0];
-  for (int i = 0; i < 900; ++i) e = binary(ExprKind::add, e, e);
-  p.kernels[0].body = {make_stmt(StoreStmt{.tile = 3, .indices = {}, .value = e})};
-  EXPECT_EQ(refusal_of(p).message, "accepted");
+  const auto doubled = [&](int times) {
+    Expr e = p.kernels[0].block_vars[0];
+    for (int i = 0; i < times; ++i) e = binary(ExprKind::add, e, e);
+    p.kernels[0].body = {make_stmt(StoreStmt{.tile = 3, .indices = {}, .value = e})};
+    return refusal_of(p).message;
+  };
+  EXPECT_EQ(doubled(19), "accepted");
+  EXPECT_EQ(doubled(20), "an expression with more than 1048576 parts");
+  EXPECT_EQ(doubled(900), "an expression with more than 1048576 parts");
 }
 
 const std::string kUnwritten = "c is read here but nothing wrote it before";

@@ -356,7 +356,8 @@ class Calls {
 
 TEST(Build, RandomCalls) {
   const Deadline deadline(seconds(10) / 2);
-  Tally tally;
+  Runs runs;
+  Tally& tally = runs.tally();
   int failures = 0;
   for (uint64_t seed = first_seed(); !deadline.passed() && failures < kMaxReports; ++seed) {
     // Three programs that share what they make.
@@ -372,7 +373,7 @@ TEST(Build, RandomCalls) {
         const Program program = calls.program();
         text = program.print();
         begin_case(what, text);
-        wrong = check_program(program, random, tally.programs % kProgramsPerCompilation == 30, tally);
+        wrong = check_program(program, what, random, tally.programs % kProgramsPerCompilation == 30, runs);
       } catch (const std::exception& e) {
         ++tally.refused;
         if (dynamic_cast<const Left*>(&e) == nullptr) wrong = check_refusal(e, false);
@@ -383,6 +384,7 @@ TEST(Build, RandomCalls) {
       ADD_FAILURE() << "TILEWRIGHT_FUZZ_SEED=" << seed << ": " << wrong.substr(0, 3000) << "\n" << text.substr(0, 6000);
     }
   }
+  EXPECT_EQ(runs.finish(), std::vector<std::string>());
   fmt::print("{}\n", tally.text());
   EXPECT_GE(tally.refused, 100);
   EXPECT_GE(tally.programs, 20) << "calls that make programs";

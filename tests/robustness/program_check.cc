@@ -12,7 +12,6 @@
 
 #include <fmt/format.h>
 
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,8 +29,7 @@ namespace tilewright::robustness {
 
 namespace {
 
-constexpr unsigned kCaseSeconds = 60;
-constexpr int64_t kRunMilliseconds = 500;
+constexpr unsigned kCaseSeconds = 120;
 constexpr int64_t kMaxBytes = 1 << 22;
 
 std::optional<uint64_t> from_environment(const char* name) {
@@ -158,50 +156,6 @@ bool is_small(const ir::Program& program) {
   return elems <= kMaxBytes;
 }
 
-enum class Ending { done, error, long_run, crash, wrong_exception };
-
-// Runs `work` in a process of its own.
-Ending run_apart(const std::function<void()>& work) {
-  const pid_t child = fork();
-  if (child == 0) {
-    alarm(0);
-    int status = 0;
-    try {
-      work();
-    } catch (const Error& e) {
-      status = check_refusal(e, false).empty() ? 1 : 2;
-      if (status == 2) std::fprintf(stderr, "%s\n", e.what());
-    } catch (const std::exception& e) {
-      std::fprintf(stderr, "%s\n", e.what());
-      status = 2;
-    }
-    _exit(status);
-  }
-  for (int64_t waited = 0; waited < kRunMilliseconds; ++waited) {
-    int status = 0;
-    if (waitpid(child, &status, WNOHANG) == child) {
-      if (!WIFEXITED(status)) return Ending::crash;
-      const int code = WEXITSTATUS(status);
-      return code == 0 ? Ending::done : code == 1 ? Ending::error : code == 2 ? Ending::wrong_exception : Ending::crash;
-    }
-    usleep(1000);
-  }
-  kill(child, SIGKILL);
-  waitpid(child, nullptr, 0);
-  return Ending::long_run;
-}
-
-std::string check_run(const char* what, const std::function<void()>& work, Tally& tally) {
-  switch (run_apart(work)) {
-    case Ending::done: ++tally.ran; return {};
-    case Ending::error: ++tally.failed; return {};
-    case Ending::long_run: ++tally.long_runs; return {};
-    case Ending::crash: return fmt::format("{} crashes", what);
-    case Ending::wrong_exception: return fmt::format("{} ends with an exception that is no clear Error", what);
-  }
-  return {};
-}
-
 std::string check_text(const Program& program) {
   const std::string text = program.print();
   try {
@@ -215,7 +169,8 @@ std::string check_text(const Program& program) {
 
 }  // namespace
 
-std::string check_program(const Program& program, Random& random, bool compiled, Tally& tally) {
+std::string check_program(const Program& program, const std::string& name, Random& random, bool compiled, Runs& runs) {
+  Tally& tally = runs.tally();
   ++tally.programs;
   if (const std::string wrong = check_text(program); !wrong.empty()) return wrong;
   bool has_code = true;
@@ -240,16 +195,16 @@ std::string check_program(const Program& program, Random& random, bool compiled,
     ++tally.not_run;
     return {};
   }
+  const auto shared = std::make_shared<Arguments>(std::move(*arguments));
   const auto quiet = [](std::string_view) {};
-  const std::string wrong = check_run(
-      "the interpreter", [&] { interpret(program, arguments->values, quiet); }, tally);
-  if (!wrong.empty() || !compiled || !has_code) return wrong;
+  runs.add("the interpreter with " + name, [=] { interpret(program, shared->values, quiet); });
+  if (!compiled || !has_code) return {};
   ++tally.compiled;
   try {
     const CompiledKernel kernel =
         compile(program, {.target = "cpu", .num_threads = 1, .optimize = 0, .on_print = quiet});
-    return check_run(
-        "the compiled kernel", [&] { kernel.run(arguments->values); }, tally);
+    runs.add("the compiled kernel of " + name, [=] { kernel.run(shared->values); });
+    return {};
   } catch (const std::exception& e) {
     return "compiled: " + check_refusal(e, false);
   }

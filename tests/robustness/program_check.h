@@ -9,7 +9,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
+#include <vector>
 
 namespace tilewright::robustness {
 
@@ -38,11 +40,34 @@ struct Tally {
 };
 
 // Remembers the case that is being tried in a file of the build folder, which a crash leaves behind, and ends the
-// process when one takes more than a minute.
+// process when one takes more than two minutes.
 void begin_case(const std::string& what, const std::string& text);
 
-// Empty when everything holds; otherwise what does not. `compiled`: also by the host compiler.
-std::string check_program(const Program& program, Random& random, bool compiled, Tally& tally);
+// Runs of programs, many in one process of its own: one that crashes ends that process, one that takes long is stopped,
+// and the next process goes on with those behind it.
+class Runs {
+ public:
+  Tally& tally() { return tally_; }
+  void add(std::string what, std::function<void()> run);
+  // Runs what is left and says what crashed, or ended with what is no clear Error.
+  const std::vector<std::string>& finish();
+
+ private:
+  struct Run {
+    std::string what;
+    std::function<void()> run;
+  };
+  void flush();
+  void take(size_t number, int ending);
+
+  Tally tally_;
+  std::vector<Run> runs_;
+  std::vector<std::string> failures_;
+};
+
+// Empty when everything holds so far, with the program's runs among `runs`; otherwise what does not. `compiled`: also
+// by the host compiler.
+std::string check_program(const Program& program, const std::string& name, Random& random, bool compiled, Runs& runs);
 // What an exception of the parser, the builder or the compiler says about itself that it must not; empty when it is a
 // clear Error.
 std::string check_refusal(const std::exception& e, bool with_position);
