@@ -21,7 +21,7 @@ struct CompileOptions {
   std::string target = "auto";
   // Threads that run the blocks on a CPU; 0: TILEWRIGHT_NUM_THREADS, or one per usable core.
   int num_threads = 0;
-  // How hard the host compiler optimises, 0 to 3. Results stay within the same bounds; 0 compiles about six times
+  // How hard the host compiler optimises, 0 to 3. Results stay within the same bounds; 0 compiles more than ten times
   // faster, for tests and for looking at generated code.
   int optimize = 3;
   // Takes what T::print prints; empty: the standard output.

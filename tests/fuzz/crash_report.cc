@@ -20,7 +20,7 @@ namespace {
 constexpr const char* kVariable = "TILEWRIGHT_FUZZ_CRASHED";
 constexpr size_t kMaxThreads = 64, kTextBytes = 1024;
 // Batches take seconds; a machine may be busy.
-constexpr auto kTimeLimit = std::chrono::minutes(10);
+constexpr auto kTimeLimit = std::chrono::minutes(15);
 
 struct Running {
   std::array<char, kTextBytes> seeds;  // "12 13 14"

@@ -158,6 +158,36 @@ TEST(Bind, LinearExtents) {
   EXPECT_NE(report_of([&] { bind({0, 6}, {8}); }).find("makes m = -1, not a possible i64 extent"), std::string::npos);
 }
 
+// Every way of writing an extent by one unknown, the other one known: the launch that has the extent tells the unknown.
+TEST(Bind, SolvesEachLinearForm) {
+  struct LinearForm {
+    Expr (*declared)(const Expr& m, const Expr& k);
+    int64_t (*extent)(int64_t m, int64_t k);
+  };
+  const LinearForm forms[] = {
+      {[](const Expr& m, const Expr&) { return m + 7; }, [](int64_t m, int64_t) { return m + 7; }},
+      {[](const Expr& m, const Expr&) { return int_imm(40) - m; }, [](int64_t m, int64_t) { return 40 - m; }},
+      {[](const Expr& m, const Expr& k) { return m - k; }, [](int64_t m, int64_t k) { return m - k; }},
+      {[](const Expr& m, const Expr& k) { return k * 9 - m; }, [](int64_t m, int64_t k) { return k * 9 - m; }},
+      {[](const Expr& m, const Expr& k) { return (m + 2) * k; }, [](int64_t m, int64_t k) { return (m + 2) * k; }},
+      {[](const Expr& m, const Expr& k) { return m * 5 - m * k + k; },
+       [](int64_t m, int64_t k) { return m * 5 - m * k + k; }},
+  };
+  for (const LinearForm& form : forms) {
+    Builder b;
+    const Expr k = b.extent("k"), m = b.extent("m");
+    b.tensor("A", f32, {k});
+    b.tensor("B", f32, {form.declared(m, k)});
+    std::vector<float> data(100);
+    for (const int64_t wanted : {4, 5, 23}) {
+      const int64_t known = 3;
+      const std::vector<Argument> a = {view(data, f32, {known}), view(data, f32, {form.extent(wanted, known)})};
+      EXPECT_EQ(bind_arguments(b.program, a).scalars[size_t(m.var_id())]->i, wanted)
+          << "form " << &form - forms << " of " << form.extent(wanted, known);
+    }
+  }
+}
+
 TEST(Bind, UnsolvedExtent) {
   Builder b;
   const Expr m = b.extent("m");
