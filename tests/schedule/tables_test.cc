@@ -19,7 +19,8 @@ void expect_round_trip(const ir::Program& program) {
 }
 
 TEST(ScheduleTables, PrintAndParse) {
-  for (const Product& p : {Product{}, Product{.stages = 1}, Product{.stages = 5, .groups = 1, .rounds = 2}}) {
+  for (const Product& p :
+       {Product{}, Product{.stages = 1}, Product{.stages = 5, .groups = 1, .rounds = 2}, Product{.dynamic = true}}) {
     for (const ir::Program& program : {cp_async_product(p), wgmma_product(p)}) {
       ir::verify_structure(program);
       expect_round_trip(program);
