@@ -97,6 +97,20 @@ TEST(ScheduleTables, WhatCannotWorkIsRefused) {
             "statement 2 does not run between wait and release of channel operands");
 }
 
+// Text is an author's program; passes make tables.
+TEST(ScheduleTables, AuthorsHaveNone) {
+  const ir::Program mma = cp_async_product({}), wgmma = wgmma_product({});
+  for (const ir::Program& program : {mma, wgmma, passes::expand_schedule(wgmma)}) {
+    try {
+      ir::verify(program);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+      EXPECT_EQ(error.message(), "a program with schedules, roles, channels or tensor maps of its own");
+    }
+  }
+}
+
 TEST(ScheduleTables, ProgramsWithoutOnesPassUnchanged) {
   const ir::Program plain = ir::parse(
       replaced(ir::print(cp_async_product({.stages = 1})), "slot wait(0)", "slot wait(0)"), "plain", schedule_defs());
