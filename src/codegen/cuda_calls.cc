@@ -51,6 +51,7 @@ class Call {
     if (def == &passes::wgmma_fence_op()) return {"tw::wgmma_fence();"};
     if (def == &passes::wgmma_commit_op()) return {"tw::wgmma_commit();"};
     if (def == &passes::wgmma_wait_op()) return wait();
+    if (def == &passes::wgmma_registers_op()) return pins();
     if (def == &passes::wgmma_descriptor_op()) return {descriptor()};
     if (def == &passes::wgmma_op()) return {product()};
     return {};
@@ -72,7 +73,12 @@ class Call {
     return fmt::format("tw::tma_load_{}d({}, &{}, {}{});", op_.scalars.size(), shared(0), map(), shared(1), at);
   }
   std::vector<std::string> wait() const {
-    std::vector<std::string> out = {fmt::format("tw::wgmma_wait<{}>();", number("pending"))};
+    std::vector<std::string> out = pins();
+    out.insert(out.begin(), fmt::format("tw::wgmma_wait<{}>();", number("pending")));
+    return out;
+  }
+  std::vector<std::string> pins() const {
+    std::vector<std::string> out;
     for (const ir::TileRef& ref : op_.tiles) {
       out.push_back(fmt::format("tw::pin<{}>({});", kernel_.tile(ref.tile).num_elems(), exprs_.address(ref)));
     }

@@ -229,6 +229,8 @@ void ProgramChecker::check_kernel(const Kernel& kernel) {
     check_tile(tile);
   }
   verify_tile_views(program_, kernel);
+  const bool has_tables = !kernel.roles.empty() || !kernel.channels.empty() || !kernel.maps.empty();
+  if (has_tables && !exprs_.structure_only()) refuse_tables(kernel.loc);
   verify_tables(program_, kernel);
   exprs_.enter(&kernel);
   verify_body(kernel, scopes_, exprs_);

@@ -190,6 +190,7 @@ void BodyChecker::loop(const ForStmt& loop, const Loc& loc) {
         .hint(fmt::format("loop variables have dtype {}", to_string(kIndex)));
   }
   loop_body(loop.body, loop.kind == LoopKind::parallel, dead, loc);
+  if (loop.schedule && !exprs_.structure_only()) refuse_tables(loc);
   if (loop.schedule) verify_schedule(loop, kernel_, loc);
   scopes_.close();
 }
@@ -227,6 +228,7 @@ void BodyChecker::branch(const IfStmt& branch, const Loc& loc) {
 }
 
 void BodyChecker::role(const RoleStmt& role, const Loc& loc) {
+  if (!exprs_.structure_only()) refuse_tables(loc);
   if (in_parallel_) {
     throw invalid_kernel(loc, "role {} inside a parallel loop", role.name)
         .note("the parallel loop", parallel_loc_)

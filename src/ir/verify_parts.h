@@ -84,6 +84,8 @@ class ExprChecker {
   std::unordered_map<const ExprNode*, int> heights_;
 };
 
+// Tables come from passes; what an author writes as text has none yet.
+[[noreturn]] void refuse_tables(const Loc& loc);
 // The warps of a role are warps of the block, and its registers what setmaxnreg takes.
 void verify_role(const Role& role, const Kernel& kernel, const Loc& loc);
 // The tables of a kernel: its roles share no warp, its maps are of tensors, its channels of shared tiles.

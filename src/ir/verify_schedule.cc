@@ -241,6 +241,11 @@ void check_channel_row(const Channel& channel, const Kernel& kernel, const Loc& 
 
 }  // namespace
 
+void refuse_tables(const Loc& loc) {
+  throw unsupported(loc, "a program with schedules, roles, channels or tensor maps of its own")
+      .hint("leave them out: pipelined loops are scheduled by the compiler; docs/status.md");
+}
+
 void verify_role(const Role& role, const Kernel& kernel, const Loc& loc) {
   check_name(role.name, loc);
   check_exec(role.exec, fmt::format("role {}", role.name), kernel, loc);

@@ -227,7 +227,9 @@ void TileLowering::rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, B
 }
 
 void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
-  if (op.def == &wgmma_wait_op()) return out.push_back(lower_wgmma_wait(op, context_.kernel, loc));
+  if (op.def == &wgmma_wait_op() || op.def == &wgmma_registers_op()) {
+    return out.push_back(with_registers(op, context_.kernel, loc));
+  }
   if (op.def == &bulk_copy_op() || op.def == &warpgroup_gemm_op()) {
     const Block calls = op.def == &bulk_copy_op() ? lower_bulk_copy(op, before_, context_, loc)
                                                   : lower_warpgroup_gemm(op, before_, context_, thread(), loc);

@@ -226,7 +226,7 @@ Block lower_warpgroup_gemm(const OpStmt& op, const Kernel& kernel, ir::ExpandCon
   return WarpgroupGemm(op, kernel, context, loc).lower(thread);
 }
 
-Stmt lower_wgmma_wait(const OpStmt& op, const Kernel& registers, const Loc& loc) {
+Stmt with_registers(const OpStmt& op, const Kernel& registers, const Loc& loc) {
   OpStmt out = op;
   for (TileRef& ref : out.tiles) {
     ref.region.clear();

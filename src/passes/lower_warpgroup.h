@@ -14,7 +14,7 @@ ir::Block lower_bulk_copy(const ir::OpStmt& op, const ir::Kernel& kernel, ir::Ex
 ir::Block lower_warpgroup_gemm(const ir::OpStmt& op, const ir::Kernel& kernel, ir::ExpandContext& context,
                                const ir::Expr& thread, const Loc& loc);
 
-// A wait with its tiles as arrays of registers.
-ir::Stmt lower_wgmma_wait(const ir::OpStmt& op, const ir::Kernel& registers, const Loc& loc);
+// A call with its tiles as arrays of registers.
+ir::Stmt with_registers(const ir::OpStmt& op, const ir::Kernel& registers, const Loc& loc);
 
 }  // namespace tilewright::passes

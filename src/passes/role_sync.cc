@@ -209,6 +209,13 @@ void RoleSync::loop(const ir::ForStmt& loop, const Loc& loc, Block& out) {
   again.insert(products_.begin(), products_.end());
   products_ = again;
   copy.body = block(loop.body);
+  // What the registers held before is one value for the compiler, else it moves them about where there may be no
+  // iteration, between a product and its wait.
+  if (before.empty() && !again.empty()) {
+    std::vector<ir::TileRef> registers;
+    for (TileId id : again) registers.push_back(whole(kernel_, id));
+    out.push_back(make_call(wgmma_registers_op(), std::move(registers), {}, {}, loc));
+  }
   // Where there may be no iteration.
   if (loop.dims[0].extent.as_int().value_or(0) < 1) products_.insert(before.begin(), before.end());
   out.push_back(ir::make_stmt(std::move(copy), loc));

@@ -120,6 +120,7 @@ TW_CALL(wgmma, 3, 3)
 TW_CALL(wgmma_fence, 0, 0)
 TW_CALL(wgmma_commit, 0, 0)
 TW_CALL(wgmma_wait, -1, 0)
+TW_CALL(wgmma_registers, -1, 0)
 #undef TW_CALL
 
 std::span<const ir::OpDef* const> schedule_ops() {
@@ -145,7 +146,8 @@ std::span<const ir::OpDef* const> schedule_ops() {
                                   &wgmma_op(),
                                   &wgmma_fence_op(),
                                   &wgmma_commit_op(),
-                                  &wgmma_wait_op()};
+                                  &wgmma_wait_op(),
+                                  &wgmma_registers_op()};
   return kOps;
 }
 

@@ -59,6 +59,8 @@ const ir::OpDef& wgmma_fence_op();
 const ir::OpDef& wgmma_commit_op();
 // tiles = the registers that are free to use behind it; attrs: pending.
 const ir::OpDef& wgmma_wait_op();
+// tiles = registers that products write from here on.
+const ir::OpDef& wgmma_registers_op();
 
 // The operations above, for the parser.
 std::span<const ir::OpDef* const> schedule_ops();

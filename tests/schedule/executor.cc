@@ -68,7 +68,8 @@ using Kind = Event::Kind;
 
 class Flattening {
  public:
-  Flattening(const ir::Program& program, int warp) : kernel_(program.kernels[0]), warp_(warp) {
+  Flattening(const ir::Program& program, int warp, const std::map<ir::VarId, int64_t>& extents)
+      : kernel_(program.kernels[0]), warp_(warp), values_{extents, {}} {
     for (const Expr& v : kernel_.block_vars) values_.vars[v.var_id()] = 0;
     if (kernel_.thread_var) values_.vars[kernel_.thread_var.var_id()] = warp * 32;
     block(kernel_.body);
@@ -169,8 +170,8 @@ void Flattening::op(const OpStmt& op) {
   if (def == &passes::fence_async_shared_op()) return add({.kind = Kind::fence});
   if (def == &ops::copy_op() && in_channel(op.tiles[1].tile))
     return add({.kind = Kind::store, .cell = cell(op.tiles[1]), .value = iteration(op)});
-  if (def == &passes::wgmma_fence_op() || def == &passes::fence_mbarrier_init_op() ||
-      def == &passes::prefetch_map_op() || def == &passes::sync_warp_op()) {
+  if (def == &passes::wgmma_fence_op() || def == &passes::wgmma_registers_op() ||
+      def == &passes::fence_mbarrier_init_op() || def == &passes::prefetch_map_op() || def == &passes::sync_warp_op()) {
     return;
   }
   const bool products = def == &passes::warpgroup_gemm_op();
@@ -228,10 +229,11 @@ struct Bulk {
 
 class Machine {
  public:
-  Machine(const ir::Program& program, int64_t steps, int rounds, unsigned seed)
+  Machine(const ir::Program& program, int64_t steps, int rounds, unsigned seed,
+          const std::map<ir::VarId, int64_t>& extents)
       : kernel_(program.kernels[0]), steps_(steps), rounds_(rounds), random_(seed) {
     const int warps = (kernel_.threads + 31) / 32;
-    for (int w = 0; w < warps; ++w) warps_.push_back({.events = Flattening(program, w).events});
+    for (int w = 0; w < warps; ++w) warps_.push_back({.events = Flattening(program, w, extents).events});
     size_t agents = warps_.size();
     for (const ir::Channel& channel : kernel_.channels) {
       for (TileId id : channel.tiles) {
@@ -490,9 +492,10 @@ ExecutionCounts Machine::run() {
 
 }  // namespace
 
-Execution execute(const ir::Program& program, int64_t steps, int rounds, unsigned seed) {
+Execution execute(const ir::Program& program, int64_t steps, int rounds, unsigned seed,
+                  const std::map<ir::VarId, int64_t>& extents) {
   try {
-    return {.error = std::nullopt, .counts = Machine(program, steps, rounds, seed).run()};
+    return {.error = std::nullopt, .counts = Machine(program, steps, rounds, seed, extents).run()};
   } catch (const Wrong& error) {
     return {.error = error.what(), .counts = {}};
   }

@@ -12,6 +12,7 @@
 
 #include "ir/kernel.h"
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -28,7 +29,8 @@ struct Execution {
   ExecutionCounts counts;
 };
 
-// `steps`: iterations that every consumer must read, in order, `rounds` times.
-Execution execute(const ir::Program& program, int64_t steps, int rounds, unsigned seed);
+// `steps`: iterations that every consumer must read, in order, `rounds` times. `extents`: values of variables.
+Execution execute(const ir::Program& program, int64_t steps, int rounds, unsigned seed,
+                  const std::map<ir::VarId, int64_t>& extents = {});
 
 }  // namespace tilewright::testing

@@ -26,7 +26,7 @@ ir::Program placed(const ir::Program& program) {
 void expect_right(const ir::Program& program, const Product& p) {
   const ir::Program code = placed(program);
   for (unsigned seed = 0; seed < kOrders; ++seed) {
-    const Execution run = execute(code, p.steps(), p.rounds, seed);
+    const Execution run = execute(code, p.steps(), p.rounds, seed, {{4, p.m}, {5, p.n}, {6, p.k}});
     ASSERT_EQ(run.error, std::nullopt) << p.steps() << " steps, " << p.stages << " stages, " << p.groups << " groups, "
                                        << p.rounds << " rounds\n"
                                        << ir::print(code);
@@ -53,6 +53,17 @@ TEST(ScheduleExecution, WgmmaForAllCounts) {
             .k = 64 * steps, .block_m = 64 * groups, .stages = stages, .groups = groups, .rounds = 1 + steps % 3};
         expect_right(wgmma_product(p), p);
       }
+    }
+  }
+}
+
+TEST(ScheduleExecution, ExtentsThatAreKnownAtLaunch) {
+  for (int stages = 1; stages <= 5; ++stages) {
+    for (int steps = 0; steps <= 9; ++steps) {
+      Product p{.k = 64 * steps, .stages = stages, .groups = 1, .rounds = 1 + steps % 2};
+      p.dynamic = true;
+      expect_right(cp_async_product(p), p);
+      expect_right(wgmma_product(p), p);
     }
   }
 }

@@ -33,8 +33,15 @@ struct Product {
   std::string type = "f16";
   int rounds = 1;  // how often the loop runs, one after the other, over the same k
   int regs_compute = 232, regs_load = 40;
+  bool dynamic = false;  // m, n and k are known at launch only, as the variables 4, 5 and 6
 
   int64_t steps() const { return (k + block_k - 1) / block_k; }
+  // As text of the IR: an extent, and the number of blocks that cover it.
+  std::string extent(const char* name, int64_t value) const { return dynamic ? name : std::to_string(value); }
+  std::string blocks(const char* name, int64_t value, int64_t block) const {
+    return dynamic ? fmt::format("({} + {}) // {}", name, block - 1, block)
+                   : std::to_string((value + block - 1) / block);
+  }
 };
 
 inline std::string shared_layout(int64_t rows, int64_t cols) {
@@ -45,17 +52,18 @@ inline std::string shared_layout(int64_t rows, int64_t cols) {
 inline std::string product_text(const Product& p, const std::string& fragment, int threads, const std::string& rows,
                                 const std::string& table, const std::string& loads, const std::string& gemm) {
   const int64_t b_rows = p.transpose_b ? p.block_n : p.block_k, b_cols = p.transpose_b ? p.block_k : p.block_n;
-  const std::string b_shape = p.transpose_b ? fmt::format("{}, {}", p.n, p.k) : fmt::format("{}, {}", p.k, p.n);
+  const std::string m = p.extent("m", p.m), n = p.extent("n", p.n), k = p.extent("k", p.k);
+  const std::string b_shape = p.transpose_b ? n + ", " + k : k + ", " + n;
   std::string loop = fmt::format(R"(for ko@2 in pipelined(0:{}) {{
 {}{}
         {}(A_shared[0:{}, 0:{}], B_shared[0:{}, 0:{}], C_local[0:{}, 0:{}]; false){}
       }})",
-                                 p.steps(), table, loads, gemm, p.block_m, p.block_k, b_rows, b_cols, p.block_m,
-                                 p.block_n, p.transpose_b ? " {transpose_B = true}" : "");
+                                 p.blocks("k", p.k, p.block_k), table, loads, gemm, p.block_m, p.block_k, b_rows,
+                                 b_cols, p.block_m, p.block_n, p.transpose_b ? " {transpose_B = true}" : "");
   if (p.rounds > 1) loop = fmt::format("for round@3 in serial(0:{}) {{\n      {}\n      }}", p.rounds, loop);
   return fmt::format(
-      R"(program product(A, B, C) vars 4 {{
-  tensor A: {type}[{m}, {k}]
+      R"(program product(A, B, C) vars {vars} {{
+{extents}  tensor A: {type}[{m}, {k}]
   tensor B: {type}[{b_shape}]
   tensor C: {type}[{m}, {n}]
   kernel product(bx@0 < {gx}, by@1 < {gy}) threads {threads} {{
@@ -72,12 +80,14 @@ inline std::string product_text(const Product& p, const std::string& fragment, i
   }}
 }}
 )",
-      fmt::arg("type", p.type), fmt::arg("m", p.m), fmt::arg("n", p.n), fmt::arg("k", p.k),
-      fmt::arg("b_shape", b_shape), fmt::arg("gx", (p.n + p.block_n - 1) / p.block_n),
-      fmt::arg("gy", (p.m + p.block_m - 1) / p.block_m), fmt::arg("threads", threads), fmt::arg("bm", p.block_m),
-      fmt::arg("bn", p.block_n), fmt::arg("bk", p.block_k), fmt::arg("br", b_rows), fmt::arg("bc", b_cols),
-      fmt::arg("layout_a", shared_layout(p.block_m, p.block_k)), fmt::arg("layout_b", shared_layout(b_rows, b_cols)),
-      fmt::arg("fragment", fragment), fmt::arg("rows", rows), fmt::arg("loop", loop));
+      fmt::arg("type", p.type), fmt::arg("m", m), fmt::arg("n", n), fmt::arg("k", k),
+      fmt::arg("vars", p.dynamic ? 7 : 4),
+      fmt::arg("extents", p.dynamic ? "  extent m@4\n  extent n@5\n  extent k@6\n" : ""), fmt::arg("b_shape", b_shape),
+      fmt::arg("gx", p.blocks("n", p.n, p.block_n)), fmt::arg("gy", p.blocks("m", p.m, p.block_m)),
+      fmt::arg("threads", threads), fmt::arg("bm", p.block_m), fmt::arg("bn", p.block_n), fmt::arg("bk", p.block_k),
+      fmt::arg("br", b_rows), fmt::arg("bc", b_cols), fmt::arg("layout_a", shared_layout(p.block_m, p.block_k)),
+      fmt::arg("layout_b", shared_layout(b_rows, b_cols)), fmt::arg("fragment", fragment), fmt::arg("rows", rows),
+      fmt::arg("loop", loop));
 }
 
 inline std::string loads_text(const Product& p, const std::string& copy, const std::string& attrs_a,

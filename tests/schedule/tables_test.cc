@@ -19,7 +19,8 @@ void expect_round_trip(const ir::Program& program) {
 }
 
 TEST(ScheduleTables, PrintAndParse) {
-  for (const Product& p : {Product{}, Product{.stages = 1}, Product{.stages = 5, .groups = 1, .rounds = 2}}) {
+  for (const Product& p :
+       {Product{}, Product{.stages = 1}, Product{.stages = 5, .groups = 1, .rounds = 2}, Product{.dynamic = true}}) {
     for (const ir::Program& program : {cp_async_product(p), wgmma_product(p)}) {
       ir::verify_structure(program);
       expect_round_trip(program);
@@ -94,6 +95,20 @@ TEST(ScheduleTables, WhatCannotWorkIsRefused) {
             "channel operands has 2 stages, but 3 are in use before the first is released");
   EXPECT_EQ(refusal(mma, "slot op(2) stage 2 order 6", "slot op(2) stage 1 order 6"),
             "statement 2 does not run between wait and release of channel operands");
+}
+
+// Text is an author's program; passes make tables.
+TEST(ScheduleTables, AuthorsHaveNone) {
+  const ir::Program mma = cp_async_product({}), wgmma = wgmma_product({});
+  for (const ir::Program& program : {mma, wgmma, passes::expand_schedule(wgmma)}) {
+    try {
+      ir::verify(program);
+      ADD_FAILURE() << "accepted";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+      EXPECT_EQ(error.message(), "a program with schedules, roles, channels or tensor maps of its own");
+    }
+  }
 }
 
 TEST(ScheduleTables, ProgramsWithoutOnesPassUnchanged) {

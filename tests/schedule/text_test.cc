@@ -20,7 +20,8 @@ namespace {
 codegen::CudaModule text_of(const ir::Program& program, const char* arch) {
   const CudaTarget target = cuda_target_from_arch(arch).value();
   const ir::Program expanded = passes::expand_unselected(program, target);
-  return codegen::emit_cuda(passes::lower_cuda(expanded, program, target), target);
+  const ir::Program lowered = passes::lower_cuda(expanded, program, target);
+  return codegen::emit_cuda(lowered, target);
 }
 
 int occurrences(const std::string& text, const std::string& word) {
@@ -123,6 +124,7 @@ TEST(ScheduleText, TheAssemblerHasNothingAgainstIt) {
   check(wgmma_product({.k = 1024, .block_m = 128, .stages = 2, .groups = 1, .regs_compute = 240, .regs_load = 24}),
         "sm_90a", "one group of 128 rows");
   check(wgmma_product({.k = 1024, .stages = 3, .rounds = 3}), "sm_90a", "rounds");
+  check(wgmma_product({.stages = 3, .dynamic = true}), "sm_90a", "extents known at launch");
 }
 
 }  // namespace

@@ -65,6 +65,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
         }
       }
     }
+    tw::pin<64>(C_local);
     for (tw::i32 it_12 = 0; it_12 < 4; ++it_12) {
       tw::mbarrier_wait(tw::shared_address(full_operands + (it_12)), tw::u32(0));
       tw::wgmma_fence();

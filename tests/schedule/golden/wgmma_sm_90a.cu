@@ -64,6 +64,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
         }
       }
     }
+    tw::pin<64>(C_local);
     for (tw::i32 it_12 = 0; it_12 < 16; ++it_12) {
       tw::mbarrier_wait(tw::shared_address(full_operands + (tw::remainder(it_12, 4))), tw::u32(tw::remainder(tw::quotient(it_12, 4), 2)));
       tw::wgmma_fence();
