@@ -17,9 +17,9 @@ using namespace tilewright;
 
 namespace {
 
-const std::vector<std::pair<std::string, std::function<Program()>>>& examples_by_name() {
-  static const std::vector<std::pair<std::string, std::function<Program()>>> kExamples = {
-      {"matmul_relu", [] { return examples::matmul_relu(1024, 1024, 1024, 128, 128, 32); }},
+const std::vector<std::pair<std::string, std::function<Program(int64_t extent)>>>& examples_by_name() {
+  static const std::vector<std::pair<std::string, std::function<Program(int64_t extent)>>> kExamples = {
+      {"matmul_relu", [](int64_t n) { return examples::matmul_relu(n, n, n, 128, 128, 32); }},
   };
   return kExamples;
 }
@@ -32,9 +32,9 @@ std::vector<std::string> example_names() {
   return names;
 }
 
-Program load_kernel(const std::string& argument) {
+Program load_kernel(const std::string& argument, bool small) {
   for (const auto& [name, make] : examples_by_name()) {
-    if (name == argument) return make();
+    if (name == argument) return make(small ? 256 : 1024);
   }
   std::error_code none;
   if (!std::filesystem::is_regular_file(argument, none)) {
