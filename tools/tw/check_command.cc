@@ -50,7 +50,7 @@ class Inputs {
       arguments_.emplace_back(extent);
   }
   void add(const ir::Tensor& tensor) {
-    TensorView view{.dtype = tensor.dtype};
+    TensorView view{.dtype = tensor.dtype, .shape = {}};
     int64_t last = 0;
     const std::vector<ir::Expr> strides = ir::strides_of(tensor);
     for (size_t d = 0; d < tensor.shape.size(); ++d) {
