@@ -1,5 +1,5 @@
-// Whether a kernel is right on a GPU, asked without one: the simulator runs it under several schedules and watches every
-// access.
+// Whether a kernel is right on a GPU, asked without one: the simulator runs it under several schedules and watches
+// every access.
 #pragma once
 
 #include <tilewright/compile.h>

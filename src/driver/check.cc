@@ -50,9 +50,7 @@ class GuardedCopy {
     if (original_.data != nullptr) out.data = memory_.get() + offset_;
     return out;
   }
-  std::string bytes() const {
-    return std::string(reinterpret_cast<const char*>(memory_.get() + offset_), num_bytes_);
-  }
+  std::string bytes() const { return std::string(reinterpret_cast<const char*>(memory_.get() + offset_), num_bytes_); }
 
  private:
   struct Free {

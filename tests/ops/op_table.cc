@@ -248,7 +248,7 @@ std::vector<std::string> all_runners() {
   if (runners.size() == 1) runners.push_back("cpu:generic");
   if (has_gpu()) runners.push_back("cuda");
 #if defined(__x86_64__)
-  runners.push_back("sim:sm_80");
+  runners.push_back("sim:sm_80+checked+greedy");
 #endif
   // Those that TILEWRIGHT_TEST_RUNNERS names, e.g. "interpreter,cuda"; all by default. Any target of the simulator can
   // be named: "sim:sm_75,sim:sm_90a+checked+reverse".

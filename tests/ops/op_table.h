@@ -1,5 +1,5 @@
 // The table of operations: each row is a small program with inputs and a reference that is written from the meaning of
-// the words alone. Every row runs on the interpreter and on the CPU at every level of this machine.
+// the words alone. Every row runs on the interpreter, on the CPU at every level of this machine, and on the simulator.
 #pragma once
 
 #include "ops/host_array.h"
@@ -87,7 +87,7 @@ std::string difference(const HostArray& got, const Expected& want);
 std::vector<Argument> views(Args& args);
 // A GPU with its driver.
 bool has_gpu();
-// "interpreter", "cpu:x86-64", ..., "cuda": everything that can run a program here.
+// "interpreter", "cpu:x86-64", ..., "cuda", "sim:sm_80+checked+greedy": everything that can run a program here.
 std::vector<std::string> all_runners();
 // Runs `program` on copies of `args` and returns them.
 Args run_on(const std::string& runner, const Program& program, const Args& args);

@@ -3,7 +3,5 @@
 #define TILEWRIGHT_SIMULATED_GPU
 
 #include "../gpu/convert_test.cc"
-#include "../gpu/functions_test.cc"
-#include "../gpu/memory_test.cc"
 #include "../gpu/mma_test.cc"
 #include "../gpu/warp_test.cc"

@@ -25,18 +25,25 @@ using namespace tilewright;
 
 namespace {
 
-// Those of examples/NAME.h, with the sizes of examples/NAME.cc.
-const std::vector<std::pair<std::string, std::function<Program()>>>& examples_by_name() {
-  static const std::vector<std::pair<std::string, std::function<Program()>>> kExamples = {
-      {"elementwise", [] { return examples::elementwise(); }},
-      {"gemm_epilogue", [] { return examples::gemm_epilogue(300, 500, 200); }},
-      {"histogram", [] { return examples::histogram(100); }},
-      {"matmul_relu", [] { return examples::matmul_relu(1024, 1024, 1024, 128, 128, 32); }},
-      {"online_softmax", [] { return examples::online_softmax(300, 1777); }},
-      {"prefix_sum", [] { return examples::prefix_sum(1000000); }},
-      {"rms_norm_silu", [] { return examples::rms_norm_silu(300, 1777); }},
-      {"split_k", [] { return examples::split_k(70, 90, 3000); }},
-      {"transpose", [] { return examples::transpose(); }},
+// Those of examples/NAME.h, with the sizes of examples/NAME.cc, or smaller ones.
+const std::vector<std::pair<std::string, std::function<Program(bool small)>>>& examples_by_name() {
+  static const std::vector<std::pair<std::string, std::function<Program(bool small)>>> kExamples = {
+      {"elementwise", [](bool) { return examples::elementwise(); }},
+      {"gemm_epilogue",
+       [](bool small) {
+         return small ? examples::gemm_epilogue(70, 100, 50) : examples::gemm_epilogue(300, 500, 200);
+       }},
+      {"histogram", [](bool) { return examples::histogram(100); }},
+      {"matmul_relu",
+       [](bool small) {
+         const int64_t n = small ? 256 : 1024;
+         return examples::matmul_relu(n, n, n, 128, 128, 32);
+       }},
+      {"online_softmax", [](bool small) { return examples::online_softmax(small ? 20 : 300, small ? 300 : 1777); }},
+      {"prefix_sum", [](bool small) { return examples::prefix_sum(small ? 3000 : 1000000); }},
+      {"rms_norm_silu", [](bool small) { return examples::rms_norm_silu(small ? 10 : 300, small ? 300 : 1777); }},
+      {"split_k", [](bool small) { return examples::split_k(70, 90, small ? 300 : 3000); }},
+      {"transpose", [](bool) { return examples::transpose(); }},
   };
   return kExamples;
 }
@@ -49,9 +56,9 @@ std::vector<std::string> example_names() {
   return names;
 }
 
-Program load_kernel(const std::string& argument) {
+Program load_kernel(const std::string& argument, bool small) {
   for (const auto& [name, make] : examples_by_name()) {
-    if (name == argument) return make();
+    if (name == argument) return make(small);
   }
   std::error_code none;
   if (!std::filesystem::is_regular_file(argument, none)) {

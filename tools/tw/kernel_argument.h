@@ -9,7 +9,8 @@
 namespace tw {
 
 std::vector<std::string> example_names();
-// Throws Error{invalid_argument} when it is neither, and what the parser says for a wrong file.
-tilewright::Program load_kernel(const std::string& argument);
+// Throws Error{invalid_argument} when it is neither, and what the parser says for a wrong file. `small`: an example
+// with few blocks, for what looks at every access.
+tilewright::Program load_kernel(const std::string& argument, bool small = false);
 
 }  // namespace tw

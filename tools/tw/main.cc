@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "bench_command.h"
+#include "check_command.h"
 #include "demo_command.h"
 #include "doctor_command.h"
 #include "exit_status.h"
@@ -21,7 +22,7 @@ namespace {
 using AddCommand = void (*)(CLI::App& app, ExitStatus& status);
 
 constexpr AddCommand kCommands[] = {
-    add_demo_command, add_test_command, add_bench_command, add_doctor_command, add_print_command,
+    add_demo_command, add_check_command, add_test_command, add_bench_command, add_doctor_command, add_print_command,
 };
 
 ExitStatus status_of(tilewright::ErrorKind kind) {

@@ -1,0 +1,132 @@
+#include "check_command.h"
+
+#include "kernel_argument.h"
+#include "ir/kernel.h"
+#include "runtime/bind.h"
+#include "target/dtype.h"
+
+#include <tilewright/check.h>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace tilewright;
+
+struct CheckCommand {
+  std::string kernel, arch = "sm_80";
+  int64_t extent = 33;
+  int num_random = 2;
+  uint64_t seed = 1;
+  bool json = false;
+};
+
+// Arguments that fit a program: floats of N(0, 1), integers from 0 to 3, which are indices of most tensors.
+class Inputs {
+ public:
+  Inputs(const ir::Program& program, int64_t extent) : scalars_(program.scalars.size()), random_(1) {
+    for (std::optional<ScalarValue>& s : scalars_) s = ScalarValue{.i = extent, .f = double(extent)};
+    for (const ir::Param& param : program.params) {
+      if (param.is_tensor)
+        add(program.tensors[size_t(param.index)]);
+      else
+        add(program.scalars[size_t(param.index)], extent);
+    }
+  }
+  const std::vector<Argument>& arguments() const { return arguments_; }
+
+ private:
+  void add(const ir::Scalar& scalar, int64_t extent) {
+    if (is_float(scalar.var.dtype()))
+      arguments_.emplace_back(double(extent));
+    else
+      arguments_.emplace_back(extent);
+  }
+  void add(const ir::Tensor& tensor) {
+    TensorView view{.dtype = tensor.dtype, .shape = {}};
+    int64_t last = 0;
+    const std::vector<ir::Expr> strides = ir::strides_of(tensor);
+    for (size_t d = 0; d < tensor.shape.size(); ++d) {
+      view.shape.push_back(evaluate(tensor.shape[d], scalars_));
+      view.strides.push_back(evaluate(strides[d], scalars_));
+      last += std::max<int64_t>(view.shape.back() - 1, 0) * view.strides.back();
+    }
+    memory_.emplace_back(size_t(last + 1) * size_t(bytes_of(tensor.dtype)));
+    std::vector<unsigned char>& bytes = memory_.back();
+    std::normal_distribution<double> normal;
+    for (int64_t i = 0; i <= last; ++i) {
+      unsigned char* const at = bytes.data() + size_t(i) * size_t(bytes_of(tensor.dtype));
+      if (is_float(tensor.dtype))
+        store_float(tensor.dtype, at, normal(random_));
+      else
+        store_int(tensor.dtype, at, int64_t(random_() % (tensor.dtype == DType::boolean ? 2 : 4)));
+    }
+    view.data = bytes.data();
+    arguments_.emplace_back(view);
+  }
+
+  ScalarValues scalars_;
+  std::mt19937_64 random_;
+  std::vector<std::vector<unsigned char>> memory_;
+  std::vector<Argument> arguments_;
+};
+
+nlohmann::ordered_json to_json(const CheckResult& result) {
+  nlohmann::ordered_json runs = nlohmann::ordered_json::array();
+  for (const CheckRun& run : result.runs) {
+    nlohmann::ordered_json findings = nlohmann::ordered_json::array();
+    for (const Error& error : run.findings) {
+      nlohmann::ordered_json notes = nlohmann::ordered_json::array();
+      for (const Note& note : error.notes()) {
+        notes.push_back({{"text", note.text}, {"at", note.loc.known() ? note.loc.to_string() : ""}});
+      }
+      findings.push_back(
+          {{"message", error.message()}, {"at", error.loc().known() ? error.loc().to_string() : ""}, {"notes", notes}});
+    }
+    runs.push_back({{"target", run.target}, {"same_result", run.same_result}, {"findings", findings}});
+  }
+  return {{"ok", result.ok()}, {"runs", runs}};
+}
+
+ExitStatus run_check(const CheckCommand& o) {
+  const Program program = tw::load_kernel(o.kernel, true);
+  const Inputs inputs(program.ir(), o.extent);
+  const CheckResult result =
+      check(program, inputs.arguments(), {.arch = o.arch, .num_random = o.num_random, .seed = o.seed});
+  if (o.json) {
+    fmt::print("{}\n", to_json(result).dump());
+  } else {
+    for (const CheckRun& run : result.runs) {
+      fmt::print("{:<44} {}\n", run.target,
+                 !run.findings.empty() ? fmt::format("{} findings", run.findings.size())
+                 : run.same_result     ? "right"
+                                       : "a result of its own");
+    }
+    fmt::print("{}{}\n", result.report(), result.ok() ? "nothing is wrong" : "WRONG");
+  }
+  return result.ok() ? ExitStatus::success : ExitStatus::wrong;
+}
+
+}  // namespace
+
+void add_check_command(CLI::App& app, ExitStatus& status) {
+  CLI::App* command =
+      app.add_subcommand("check", "Run a kernel on the simulated GPU under several schedules and watch every access");
+  auto options = std::make_shared<CheckCommand>();
+  command->add_option("KERNEL", options->kernel, "a printed-program file, or an example's name")->required();
+  command->add_option("--arch", options->arch, "the simulated architecture")->capture_default_str();
+  command->add_option("--extent", options->extent, "the value of every dynamic extent and scalar")
+      ->capture_default_str();
+  command->add_option("--random", options->num_random, "schedules that are drawn, beside the three fixed ones")
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "of the first schedule that is drawn")->capture_default_str();
+  command->add_flag("--json", options->json, "one JSON object on standard output");
+  command->callback([options, &status] { status = run_check(*options); });
+}
