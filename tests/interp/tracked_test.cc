@@ -1,5 +1,6 @@
 // Error bounds: other admissible evaluations stay inside, wrong ones do not.
 #include "program_builder.h"
+#include "runtime/interp/tracked.h"
 
 #include <algorithm>
 #include <cmath>
@@ -137,6 +138,31 @@ TEST(Tracked, FunctionsCarryUlpsAndSlope) {
   EXPECT_GT(carried, std::exp(10.1) * 10.1 * std::ldexp(1.0, -23));
   EXPECT_TRUE(std::isinf(bound_of(0.1, -0.1, [](Expr x, Expr y) { return call(MathFn::log, sum(x, y)); })));
   EXPECT_TRUE(std::isinf(bound_of(0.1, -0.1, [](Expr x, Expr y) { return binary(ExprKind::div, x, sum(x, y)); })));
+}
+
+// The number r that is meant lies within err of the interpreter's value, and what another backend has within err of r:
+// the result is bounded for each such pair of pairs, and not much beyond the worst.
+TEST(Tracked, ProductsAndQuotientsOfAllCorners) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> unit(-1, 1);
+  for (int sample = 0; sample < 200; ++sample) {
+    const double a = unit(random) * 8, b = unit(random) * 8, ea = std::abs(a * unit(random)) / 3,
+                 eb = std::abs(b * unit(random)) / 3;
+    const interp::TrackedFloat x = interp::single_term(a, ea), y = interp::single_term(b, eb);
+    double product = 0, quotient = 0;
+    for (int corner = 0; corner < 16; ++corner) {
+      const auto sign = [&](int bit) { return corner >> bit & 1 ? 1.0 : -1.0; };
+      const double r = a + sign(0) * ea, s = b + sign(1) * eb, other_r = r + sign(2) * ea, other_s = s + sign(3) * eb;
+      product = std::max(product, std::abs(other_r * other_s - r * s));
+      quotient = std::max(quotient, std::abs(other_r / other_s - r / s));
+    }
+    const double by_product = interp::tracked_mul(DType::f64, x, y).bound.err;
+    const double by_quotient = interp::tracked_div(DType::f64, x, y).bound.err;
+    EXPECT_GE(by_product * (1 + 1e-9), product) << a << " +- " << ea << ", " << b << " +- " << eb;
+    EXPECT_GE(by_quotient * (1 + 1e-9), quotient) << a << " +- " << ea << ", " << b << " +- " << eb;
+    EXPECT_LE(by_product, 3 * product + 1e-12);
+    EXPECT_LE(by_quotient, 10 * quotient + 1e-12);
+  }
 }
 
 // What each function makes of x + y stays within its bound for every number within the bound of the sum.
