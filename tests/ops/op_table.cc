@@ -117,7 +117,7 @@ class Session {
   Session(std::span<const Row> rows, size_t rows_per_program) : rows_(rows), per_program_(rows_per_program) {}
 
   std::vector<std::string> run() {
-    const std::vector<std::string> runners = all_runners();
+    const std::vector<std::string> runners = all_runners(true);
     const size_t programs = (rows_.size() + per_program_ - 1) / per_program_;
     std::atomic<size_t> next = 0;
     auto work = [&] {
@@ -229,7 +229,7 @@ bool has_gpu() {
   }
 }
 
-std::vector<std::string> all_runners() {
+std::vector<std::string> all_runners([[maybe_unused]] bool simulated) {
   std::vector<std::string> runners = {"interpreter"};
   const CpuLevel best = probe_cpu().level;
   for (const char* level : {"x86-64", "avx2", "avx512"}) {
@@ -238,7 +238,8 @@ std::vector<std::string> all_runners() {
   if (runners.size() == 1) runners.push_back("cpu:generic");
   if (has_gpu()) runners.push_back("cuda");
 #if defined(__x86_64__)
-  runners.push_back("sim:sm_80+checked+greedy");
+  // Slow for large extents.
+  if (simulated) runners.push_back("sim:sm_80+checked+greedy");
 #endif
   // Those that TILEWRIGHT_TEST_RUNNERS names, e.g. "interpreter,cuda"; all by default. Any target of the simulator can
   // be named: "sim:sm_75,sim:sm_90a+checked+reverse".

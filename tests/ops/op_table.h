@@ -80,8 +80,9 @@ void check_rows(std::span<const Row> rows, size_t rows_per_program);
 std::string difference(const HostArray& got, const Expected& want);
 // A GPU with its driver.
 bool has_gpu();
-// "interpreter", "cpu:x86-64", ..., "cuda", "sim:sm_80+checked+greedy": everything that can run a program here.
-std::vector<std::string> all_runners();
+// "interpreter", "cpu:x86-64", ..., "cuda", and where `simulated` "sim:sm_80+checked+greedy": what can run a program
+// here.
+std::vector<std::string> all_runners(bool simulated = false);
 // Runs `program` on copies of `args` and returns them.
 Args run_on(const std::string& runner, const Program& program, const Args& args);
 
