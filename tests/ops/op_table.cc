@@ -90,7 +90,7 @@ class Session {
       std::string runner;
     };
     std::vector<Job> jobs;
-    for (const std::string& runner : all_runners()) {
+    for (const std::string& runner : all_runners(true)) {
       const size_t step = per_program_ * (is_quick(runner) ? kQuickFactor : 1);
       for (size_t begin = 0; begin < rows_.size(); begin += step)
         jobs.push_back({.rows = rows_.subspan(begin, std::min(step, rows_.size() - begin)), .runner = runner});
@@ -239,7 +239,7 @@ bool has_gpu() {
   }
 }
 
-std::vector<std::string> all_runners() {
+std::vector<std::string> all_runners([[maybe_unused]] bool simulated) {
   std::vector<std::string> runners = {"interpreter"};
   const CpuLevel best = probe_cpu().level;
   for (const char* level : {"x86-64", "avx2", "avx512"}) {
@@ -248,7 +248,8 @@ std::vector<std::string> all_runners() {
   if (runners.size() == 1) runners.push_back("cpu:generic");
   if (has_gpu()) runners.push_back("cuda");
 #if defined(__x86_64__)
-  runners.push_back("sim:sm_80+checked+greedy");
+  // Slow for large extents.
+  if (simulated) runners.push_back("sim:sm_80+checked+greedy");
 #endif
   // Those that TILEWRIGHT_TEST_RUNNERS names, e.g. "interpreter,cuda"; all by default. Any target of the simulator can
   // be named: "sim:sm_75,sim:sm_90a+checked+reverse".

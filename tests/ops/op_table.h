@@ -87,8 +87,9 @@ std::string difference(const HostArray& got, const Expected& want);
 std::vector<Argument> views(Args& args);
 // A GPU with its driver.
 bool has_gpu();
-// "interpreter", "cpu:x86-64", ..., "cuda", "sim:sm_80+checked+greedy": everything that can run a program here.
-std::vector<std::string> all_runners();
+// "interpreter", "cpu:x86-64", ..., "cuda", and where `simulated` "sim:sm_80+checked+greedy": what can run a program
+// here.
+std::vector<std::string> all_runners(bool simulated = false);
 // Runs `program` on copies of `args` and returns them.
 Args run_on(const std::string& runner, const Program& program, const Args& args);
 
