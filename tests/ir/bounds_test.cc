@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <numeric>
 
 namespace tilewright::ir {
 namespace {
@@ -20,6 +21,21 @@ void expect_interval(const Expr& e, const Facts& facts, std::optional<int64_t> l
   const Interval i = bounds(e, facts);
   EXPECT_EQ(i.lo, lo);
   EXPECT_EQ(i.hi, hi);
+}
+
+// Of m i + a and m j + b, whichever is chosen, a fixed difference is divisible by what divides m and b - a.
+TEST_F(Bounds, DivisorsOfChoices) {
+  const Expr i = in("i", 50), j = in("j", 50), c = fresh("c", DType::boolean);
+  for (const int64_t m : {4, 6, 8}) {
+    for (int64_t a = 0; a < m; ++a) {
+      for (int64_t b = 0; b < m; ++b) {
+        const Expr x = i * m + a, y = j * m + b;
+        const int64_t expected = std::gcd(m, b - a);
+        EXPECT_EQ(known_divisor(select(c, x, y) - a, facts), expected) << m << " " << a << " " << b;
+        EXPECT_EQ(known_divisor(binary(ExprKind::min, x, y) - a, facts), expected) << m << " " << a << " " << b;
+      }
+    }
+  }
 }
 
 TEST_F(Bounds, IntervalsOfOperations) {
