@@ -401,7 +401,8 @@ TEST(CompileErrors, Target) {
   const Refusal r = refusal_of([] { compile(small(), {.target = "gpu"}); });
   EXPECT_EQ(r.kind, ErrorKind::invalid_argument);
   EXPECT_EQ(r.message, "there is no target 'gpu'");
-  EXPECT_EQ(r.hint, "targets are auto, cpu, cpu:x86-64, cpu:avx2, cpu:avx512, cpu:generic, cuda or cuda:sm_NN");
+  EXPECT_EQ(r.hint,
+            "targets are auto, cpu, cpu:x86-64, cpu:avx2, cpu:avx512, cpu:generic, cuda, cuda:sm_NN or sim:sm_NN");
   EXPECT_EQ(refusal_of([] { compile(small(), {.target = "cpu:mmx"}); }).message, "there is no target 'cpu:mmx'");
   EXPECT_EQ(refusal_of([] { compile(small(), {.target = "cuda:sm_1"}); }).message,
             "'sm_1' is no architecture of an NVIDIA GPU");
