@@ -12,7 +12,8 @@ namespace tilewright::passes {
 const ir::OpDef& cpu_copy_in();
 // tiles = {src: on chip, dst: global}; scalars = {row_stride, col_stride, valid_rows, valid_cols, streams}, strides and
 // valid extents of dst, and whether it is written past the caches; attrs as above, ld of src. Of single rows maybe also
-// stream and ragged: rows with one number go through one RowStream, with ragged even where they do not begin with a line.
+// stream and ragged: rows with one number go through one RowStream, with ragged even where they do not begin with a
+// line.
 const ir::OpDef& cpu_copy_out();
 // tiles = {on-chip tile}: for the rest of the enclosing loop body it lies in a variable of its own, which the host
 // compiler may keep in registers, instead of in scratch.
