@@ -20,7 +20,10 @@ TW_INLINE Vec<int> choose_lanes(Vec<int> a, Vec<int> b, Vec<int> at) {
 #elif defined(__AVX2__) && TW_VEC_BYTES == 32
   return at < 8 ? __builtin_ia32_permvarsi256(a, at) : __builtin_ia32_permvarsi256(b, at);
 #else
-  return a;
+  constexpr int kLanes = int(sizeof(Vec<int>) / sizeof(int));
+  Vec<int> chosen = a;
+  for (int l = 0; l < kLanes; ++l) chosen[l] = at[l] < kLanes ? a[at[l]] : b[at[l] - kLanes];
+  return chosen;
 #endif
 }
 
