@@ -77,12 +77,15 @@ void watch() {
   }
 }
 
-// A handler needs a stack of its own where the thread's is used up.
+// A handler needs a stack of its own where the thread's is used up. The address sanitizer has given each thread one, which
+// it takes back at the thread's end.
 void give_stack() {
+#if !defined(__SANITIZE_ADDRESS__)
   static constexpr size_t kBytes = 64 << 10;
   thread_local std::array<char, kBytes> memory;
   const stack_t stack{.ss_sp = memory.data(), .ss_flags = 0, .ss_size = kBytes};
   sigaltstack(&stack, nullptr);
+#endif
 }
 
 }  // namespace

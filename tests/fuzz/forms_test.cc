@@ -140,6 +140,7 @@ TEST(Forms, ChoicesForThreadsLeaveTheCodeForCpusAlone) {
     OtherChoices choices(seed);
     for (ir::Kernel& kernel : other.kernels) {
       kernel.threads = choices.threads();
+      kernel.thread_extents.clear();
       const ir::Block body = kernel.body;
       kernel.body = static_cast<ir::Rewriter&>(choices).rewrite(body);
     }

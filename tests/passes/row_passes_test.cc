@@ -252,6 +252,21 @@ TEST(HoistInvariants, WhatTheNestWritesOrASelectGuardsStays) {
   EXPECT_FALSE(k.has("let")) << k.text;
 }
 
+TEST(HoistInvariants, WhatALoopThatMayBeEmptyReadsStays) {
+  const Lowered k(16, 96, [&](const T::Tile& X, const T::Tile& Y) {
+    auto n = T::scalar("n", T::i32);
+    auto blocks = T::Kernel({1});
+    auto x = T::alloc_fragment({16, 96}, T::f32, "x");
+    auto sum = T::alloc_fragment({16}, T::f32, "sum");
+    T::copy(X, x);
+    T::reduce_sum(x, sum);
+    for (auto [i, j] : T::Parallel(16, n)) x(i, j) = x(i, j) * (1 / sum(i));
+    T::copy(x, Y);
+  });
+  EXPECT_TRUE(k.has("1.0 / sum")) << k.text;
+  EXPECT_FALSE(k.has("let")) << k.text;
+}
+
 TEST(FuseColumns, CopiesNestsAndReductionsShareChunks) {
   const Lowered k(16, 200, [&](const T::Tile& X, const T::Tile& Y) {
     auto blocks = T::Kernel({1});
