@@ -77,8 +77,8 @@ void watch() {
   }
 }
 
-// A handler needs a stack of its own where the thread's is used up. The address sanitizer has given each thread one, which
-// it takes back at the thread's end.
+// A handler needs a stack of its own where the thread's is used up. The address sanitizer has given each thread one,
+// which it takes back at the thread's end.
 void give_stack() {
 #if !defined(__SANITIZE_ADDRESS__)
   static constexpr size_t kBytes = 64 << 10;
