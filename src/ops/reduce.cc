@@ -21,7 +21,7 @@ using ir::TileRef;
 
 namespace {
 
-// One operator. Its word in language.h has the same name.
+// One operator. Its word in language/operations.h has the same name.
 struct Reduction {
   std::string_view name;
   Combine combine;

@@ -6,16 +6,13 @@
 #include "harness/golden.h"
 #include "ir/verify.h"
 #include "passes/cuda_passes.h"
+#include "harness/machine.h"
 #include "runtime/cuda/nvrtc.h"
-#include "support/options.h"
-
-#include <tilewright/error.h>
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <functional>
-#include <optional>
 #include <regex>
 
 namespace tilewright::codegen {
@@ -113,12 +110,8 @@ TEST(CudaQuickstart, AFragmentThatLeavesItsRegistersIsSaid) {
 }
 
 TEST(CudaQuickstart, SpillsNothing) {
-  std::optional<cuda::Nvrtc> nvrtc;
-  try {
-    nvrtc = cuda::Nvrtc::open(cuda::library_options(read_options_from_environment()));
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.message();
-  }
+  auto [nvrtc, why_not] = testing::find_nvrtc();
+  if (!nvrtc) GTEST_SKIP() << why_not;
   for (const char* arch : {"sm_80", "sm_90a"}) {
     for (const DType dtype : {T::f16, T::bf16}) {
       const Text t = text_of(examples::matmul_relu(1024, 1024, 1024, 128, 128, 32, dtype), arch);

@@ -1,7 +1,7 @@
 // The device atoms as text: every header stands alone on every architecture, and needs none of the CUDA toolkit.
 #include "codegen/embedded.h"
+#include "harness/machine.h"
 #include "runtime/cuda/nvrtc.h"
-#include "support/options.h"
 
 #include <tilewright/error.h>
 
@@ -11,6 +11,7 @@
 #include <optional>
 #include <regex>
 #include <string>
+#include <utility>
 
 namespace tilewright::cuda {
 namespace {
@@ -36,14 +37,12 @@ TEST(CudaAtoms, IncludeOnlyEachOtherByTheirFullNames) {
   }
 }
 
-class CudaAtomsCompile : public testing::Test {
+class CudaAtomsCompile : public ::testing::Test {
  protected:
   void SetUp() override {
-    try {
-      nvrtc = Nvrtc::open(library_options(read_options_from_environment()));
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.message();
-    }
+    testing::FoundNvrtc found = testing::find_nvrtc();
+    if (!found.nvrtc) GTEST_SKIP() << found.why_not;
+    nvrtc = std::move(found.nvrtc);
   }
   std::optional<Nvrtc> nvrtc;
 };

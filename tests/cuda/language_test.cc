@@ -1,17 +1,14 @@
 // The library that generated text calls, whole, on every architecture: each function of the language for each type
 // that it may meet.
 #include "ir/math_fn.h"
+#include "harness/machine.h"
 #include "runtime/cuda/nvrtc.h"
-#include "support/options.h"
-
-#include <tilewright/error.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cctype>
-#include <optional>
 #include <string>
 
 namespace tilewright::cuda {
@@ -99,12 +96,8 @@ std::string narrow_floats() {
 }
 
 TEST(CudaLanguage, EveryFunctionCompilesOnEveryArchitecture) {
-  std::optional<Nvrtc> nvrtc;
-  try {
-    nvrtc = Nvrtc::open(library_options(read_options_from_environment()));
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.message();
-  }
+  auto [nvrtc, why_not] = testing::find_nvrtc();
+  if (!nvrtc) GTEST_SKIP() << why_not;
   const std::string text = "#include <tilewright/device/cuda/language.h>\nnamespace tw = tilewright::device;\n" +
                            float_functions("float") + float_functions("double") + integer_functions() + narrow_floats();
   std::vector<std::string> flags = compile_flags();

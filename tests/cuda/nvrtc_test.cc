@@ -4,6 +4,7 @@
 #include "cuda/fake_library.h"
 #include "runtime/cache.h"
 #include "support/options.h"
+#include "harness/machine.h"
 #include "support/text_writer.h"
 
 #include <tilewright/error.h>
@@ -33,6 +34,7 @@ Error error_of(Function function) {
 constexpr const char* kFakeNvrtc = R"(
 #include <cstring>
 #include <string>
+#include <utility>
 #ifndef MAJOR
 #define MAJOR 12
 #endif
@@ -71,7 +73,7 @@ int nvrtcGetProgramLog(Program*, char* out) { memcpy(out, LOG, sizeof(LOG)); ret
 }
 )";
 
-class FakeNvrtcTest : public testing::Test {
+class FakeNvrtcTest : public ::testing::Test {
  protected:
   Nvrtc open(const std::vector<std::string>& defines = {}) {
     options.nvrtc = folder.path() / "libnvrtc.so.12";
@@ -197,14 +199,12 @@ TEST_F(FakeNvrtcTest, KeyContainsTheVersion) {
 
 // ---- The real one, where there is one ----
 
-class RealNvrtcTest : public testing::Test {
+class RealNvrtcTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    try {
-      nvrtc = Nvrtc::open(library_options(read_options_from_environment()));
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.message();
-    }
+    testing::FoundNvrtc found = testing::find_nvrtc();
+    if (!found.nvrtc) GTEST_SKIP() << found.why_not;
+    nvrtc = std::move(found.nvrtc);
   }
   std::optional<Nvrtc> nvrtc;
 };

@@ -211,12 +211,12 @@ std::vector<FuzzRun::Batch> FuzzRun::batches() const {
 }
 
 void FuzzRun::all() {
-  const std::vector<Batch> todo = batches();
+  const std::vector<Batch> all = batches();
   std::atomic<size_t> next = 0;
   const auto work = [&] {
-    for (size_t at = next++; at < todo.size(); at = next++) {
+    for (size_t at = next++; at < all.size(); at = next++) {
       if (GTEST_FLAG_GET(fail_fast) && failures() > 0) break;
-      run(todo[at]);
+      run(all[at]);
     }
     set_running({}, {});
   };

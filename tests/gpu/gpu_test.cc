@@ -1,5 +1,6 @@
 #include "gpu/gpu_test.h"
 
+#include "harness/machine.h"
 #include "runtime/cache.h"
 #include "support/options.h"
 
@@ -17,11 +18,9 @@ GpuTest::Machine& GpuTest::machine() {
     } catch (const Error& error) {
       out.why_not = error.message();
     }
-    try {
-      out.nvrtc = cuda::Nvrtc::open(options);
-    } catch (const Error& error) {
-      out.why_not = error.message();
-    }
+    testing::FoundNvrtc found = testing::find_nvrtc();
+    if (!found.nvrtc) out.why_not = found.why_not;
+    out.nvrtc = std::move(found.nvrtc);
     return out;
   }();
   return made;

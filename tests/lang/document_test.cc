@@ -12,16 +12,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <regex>
+#include <set>
 
 namespace tilewright::tests {
 namespace {
 
 constexpr int64_t kM = 130, kN = 70, kK = 40, kDynamic = 37, kScalar = 8;
 
-std::string read_file(const char* path) {
+std::string read_file(const std::filesystem::path& path) {
   std::ifstream in(testing::source_folder() / path);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
@@ -93,9 +95,25 @@ TEST(Document, EveryExampleRuns) {
   }
 }
 
+// Of language.h and of each of its parts, which all have some; sorted, each once.
+std::vector<std::string> words_of_language() {
+  const std::filesystem::path folder = "include/tilewright";
+  std::vector<std::filesystem::path> headers = {folder / "language.h"};
+  for (const auto& entry : std::filesystem::directory_iterator(testing::source_folder() / folder / "language")) {
+    headers.push_back(folder / "language" / entry.path().filename());
+  }
+  std::set<std::string> words;
+  for (const std::filesystem::path& header : headers) {
+    const std::vector<std::string> more = words_of_header(read_file(header));
+    EXPECT_FALSE(more.empty()) << header;
+    words.insert(more.begin(), more.end());
+  }
+  return {words.begin(), words.end()};
+}
+
 TEST(Document, EveryWordOfTheHeaderIsInAnExample) {
   const std::string examples = fmt::format("{}", fmt::join(runnable_blocks(), "\n"));
-  for (const std::string& word : words_of_header(read_file("include/tilewright/language.h"))) {
+  for (const std::string& word : words_of_language()) {
     if (word == "T::per_warp") continue;  // is refused
     const std::string pattern = word[0] == '.' ? "\\" + word : word;
     EXPECT_TRUE(std::regex_search(examples, std::regex(pattern + "\\b"))) << word << " is in no runnable block";
@@ -103,7 +121,7 @@ TEST(Document, EveryWordOfTheHeaderIsInAnExample) {
 }
 
 TEST(Document, WordsAreFound) {
-  const std::vector<std::string> words = words_of_header(read_file("include/tilewright/language.h"));
+  const std::vector<std::string> words = words_of_language();
   EXPECT_GE(words.size(), 190u);
   for (const char* word : {"T::f32",      "T::boolean",  "T::all",         "T::slice",
                            "T::Kernel",   "T::Parallel", "T::Persistent",  "T::reduce_sum",

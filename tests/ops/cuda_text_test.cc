@@ -4,8 +4,8 @@
 #include "ir/verify.h"
 #include "ops/op_table.h"
 #include "passes/cuda_passes.h"
+#include "harness/machine.h"
 #include "runtime/cuda/nvrtc.h"
-#include "support/options.h"
 
 #include <tilewright/error.h>
 
@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace tilewright::tests {
 namespace {
@@ -59,14 +60,12 @@ TEST(CudaText, EveryRowIsLoweredOnEveryArchitecture) {
 
 // Rows of one program share its compilation. Each program is compiled for one architecture, in turn: the texts differ
 // in few words, and the device library is compiled whole for each architecture in tests/cuda.
-class CudaTextCompiles : public testing::Test {
+class CudaTextCompiles : public ::testing::Test {
  protected:
   void SetUp() override {
-    try {
-      nvrtc_ = cuda::Nvrtc::open(cuda::library_options(read_options_from_environment()));
-    } catch (const Error& error) {
-      GTEST_SKIP() << error.message();
-    }
+    testing::FoundNvrtc found = testing::find_nvrtc();
+    if (!found.nvrtc) GTEST_SKIP() << found.why_not;
+    nvrtc_ = std::move(found.nvrtc);
   }
   void compile(std::span<const Row> rows, const char* arch) {
     const Program program = T::prim_func("rows", [&] {

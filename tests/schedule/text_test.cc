@@ -5,14 +5,10 @@
 #include "passes/cuda_passes.h"
 #include "passes/schedule_passes.h"
 #include "runtime/cuda/nvrtc.h"
+#include "harness/machine.h"
 #include "schedule/tables.h"
-#include "support/options.h"
-
-#include <tilewright/error.h>
 
 #include <gtest/gtest.h>
-
-#include <optional>
 
 namespace tilewright::testing {
 namespace {
@@ -96,12 +92,8 @@ TEST(ScheduleText, GoldenTables) {
 }
 
 TEST(ScheduleText, TheAssemblerHasNothingAgainstIt) {
-  std::optional<cuda::Nvrtc> nvrtc;
-  try {
-    nvrtc = cuda::Nvrtc::open(cuda::library_options(read_options_from_environment()));
-  } catch (const Error& error) {
-    GTEST_SKIP() << error.message();
-  }
+  auto [nvrtc, why_not] = testing::find_nvrtc();
+  if (!nvrtc) GTEST_SKIP() << why_not;
   const auto check = [&](const ir::Program& program, const char* arch, const char* what) {
     SCOPED_TRACE(what);
     const cuda::CompiledCuda compiled =

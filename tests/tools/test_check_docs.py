@@ -67,7 +67,7 @@ class CheckDocs(Tree):
         for text in ("/" + "work/main/src", "see `/" + "root`", "(/" + "home/me/x)"):
             with self.subTest(text):
                 self.assertEqual(len(self.check({"README.md": text + "\n"})), 1)
-        self.assertEqual(self.check({"README.md": "~/.cache src" + "/work/x https://example.com" + "/home /workspace /tmp/x\n"}), [])
+        self.assertEqual(self.check({"README.md": "~/.cache src/" + "work/x https://example.com/" + "home /workspace /tmp/x\n"}), [])
 
     def test_open_code_block(self):
         self.assertEqual(self.check({"README.md": "a\n```\nb\n"}), ["README.md:2: this code block has no end"])

@@ -20,7 +20,8 @@ std::string hint_for(int status) {
   switch (status) {
     case 2: return "the GPU has too little free memory";
     case 34:
-      return "a stub of the toolkit was loaded instead of the driver; TILEWRIGHT_CUDA_DRIVER names the right file";
+      return "the toolkit's file to link with was loaded instead of the driver; TILEWRIGHT_CUDA_DRIVER names the right "
+             "one";
     case 100: return "no NVIDIA GPU is visible; CUDA_VISIBLE_DEVICES or the container may hide it";
     case 209:
     case 222:

@@ -1,0 +1,21 @@
+// What the machine that the tests run on may lack.
+#pragma once
+
+#include "runtime/cuda/nvrtc.h"
+
+#include <optional>
+#include <string>
+
+namespace tilewright::testing {
+
+// Under CI=true nothing that tests can have on any machine may be missing: they fail instead of being skipped.
+bool nothing_may_be_missing();
+
+struct FoundNvrtc {
+  std::optional<cuda::Nvrtc> nvrtc;
+  std::string why_not;  // where the machine has none
+};
+// Throws what Nvrtc::open throws where a library is there and does not serve, and under CI=true also where none is.
+FoundNvrtc find_nvrtc();
+
+}  // namespace tilewright::testing
