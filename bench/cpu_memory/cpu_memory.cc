@@ -12,6 +12,7 @@
 
 #include <tilewright/compile.h>
 
+#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <ctime>
@@ -258,7 +259,7 @@ void print_summary(const Summary& summary) {
   }
 }
 
-// Compiles all cases, one on each core.
+// Compiles all cases, two at a time.
 std::vector<CompiledKernel> compile_all(const std::vector<Case>& cases) {
   std::vector<std::optional<CompiledKernel>> made(cases.size());
   default_thread_pool(2).parallel_for(int64_t(cases.size()), [&](int64_t i, int) {
@@ -310,7 +311,14 @@ std::vector<std::string> split(const std::string& list) {
   return words;
 }
 
-// Nothing for an option that is not known.
+// The whole word as a number.
+template <class N>
+bool read_number(const std::string& word, N& out) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), out);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+// Nothing for an option that is not known, or not what it wants.
 std::optional<Options> parse(std::span<char* const> args) {
   Options out;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -322,11 +330,13 @@ std::optional<Options> parse(std::span<char* const> args) {
     if (++i == args.size()) return std::nullopt;
     const std::string value = args[i];
     if (arg == "--threads") {
-      out.threads = std::max(1, std::atoi(value.c_str()));
+      if (!read_number(value, out.threads) || out.threads < 1) return std::nullopt;
     } else if (arg == "--seed") {
-      out.seed = std::strtoull(value.c_str(), nullptr, 10);
+      if (!read_number(value, out.seed)) return std::nullopt;
     } else if (arg == "--widths") {
-      for (const std::string& word : split(value)) out.widths.push_back(std::atoll(word.c_str()));
+      for (const std::string& word : split(value)) {
+        if (!read_number(word, out.widths.emplace_back())) return std::nullopt;
+      }
       if (out.widths.empty() || *std::min_element(out.widths.begin(), out.widths.end()) < 1) return std::nullopt;
       if (*std::max_element(out.widths.begin(), out.widths.end()) > int64_t(Data::kRowElems)) return std::nullopt;
     } else if (arg == "--ops") {
@@ -335,7 +345,7 @@ std::optional<Options> parse(std::span<char* const> args) {
         const std::vector<std::string> words = split(value);
         if (std::find(words.begin(), words.end(), name_of(op)) != words.end()) some.push_back(op);
       }
-      if (some.size() != split(value).size()) return std::nullopt;
+      if (some.empty() || some.size() != split(value).size()) return std::nullopt;
       out.ops = std::move(some);
     } else {
       return std::nullopt;

@@ -70,9 +70,6 @@ bool reinterprets(const ir::Program& program) {
          std::any_of(program.kernels.begin(), program.kernels.end(), [&](const Kernel& k) { return differs(k.tiles); });
 }
 
-// Bytes of an on-chip tile in scratch, padding included.
-int64_t storage_bytes(const Tile& tile) { return tile.layout->cosize() * bytes_of(passes::storage_of(tile)); }
-
 // Whether there are loops, and whether memory is accessed under conditions: a branch, a side of a select, or a check.
 class ConditionalAccesses : public ir::Visitor {
  public:
@@ -147,7 +144,7 @@ class CpuKernelWriter : public Emitter {
   void write_gemm(const OpStmt& op, const Loc& loc);
   void write_reduce_row(const OpStmt& op, const Loc& loc);
   void write_accumulate(const OpStmt& op, const Loc& loc);
-  void write_result(const OpStmt& op, const std::string& reduced, const Loc& loc);
+  void write_result(const OpStmt& op, const std::string& function, std::vector<std::string> args, const Loc& loc);
   void write_reduce_columns(const OpStmt& op, const Loc& loc);
   void write_report(const OpStmt& op, const Loc& loc);
 
@@ -189,7 +186,7 @@ int64_t CpuKernelWriter::write_scratch() {
     out_.line(fmt::format("{}* const {} = reinterpret_cast<{}*>(scratch + {});  // {}", type, name, type, bytes,
                           ir::describe(tile)),
               tile.loc);
-    bytes += (storage_bytes(tile) + 63) / 64 * 64;
+    bytes += passes::storage_bytes(tile);
     declare_views(TileId(i), tile.loc);
   }
   return bytes;
@@ -317,8 +314,7 @@ void CpuKernelWriter::write_prefetch(const OpStmt& op, const Loc& loc) {
 void CpuKernelWriter::write_row_tile(const OpStmt& op, const Loc& loc) {
   const TileId id = op.tiles[0].tile;
   const int64_t elem_bytes = bytes_of(passes::storage_of(kernel_.tile(id)));
-  // Whole lines, as in scratch: loops over rows go on into the padding.
-  const int64_t bytes = (storage_bytes(kernel_.tile(id)) + 63) / 64 * 64;
+  const int64_t bytes = passes::storage_bytes(kernel_.tile(id));
   out_.line(fmt::format("alignas(64) {} {}[{}];", names_.memory_type(id), names_.tile(id), bytes / elem_bytes), loc);
 }
 
@@ -335,24 +331,24 @@ void CpuKernelWriter::write_gemm(const OpStmt& op, const Loc& loc) {
 // "tw::Sum": the functor of a reduction.
 std::string functor_name(const OpStmt& op) { return "tw::" + std::get<std::string>(*ir::find_attr(op.attrs, "op")); }
 
-// dst = reduced(what dst held, if it keeps that), rounded. `reduced` lacks its closing parenthesis.
-void CpuKernelWriter::write_result(const OpStmt& op, const std::string& reduced, const Loc& loc) {
+// dst = function(args and what dst held, if it keeps that), rounded.
+void CpuKernelWriter::write_result(const OpStmt& op, const std::string& function, std::vector<std::string> args,
+                                   const Loc& loc) {
   const bool adds = functor_name(op).ends_with("Sum");  // others hand on one of the elements
   std::vector<Expr> at;
   for (const ir::RegionDim& dim : op.tiles[1].region) at.push_back(dim.begin);
   const std::string dst = exprs_.element(op.tiles[1].tile, at);
-  const bool keeps = ir::int_attr(op.attrs, "keeps", 0);
-  std::string value = reduced + (!keeps ? ")" : (reduced.back() == '(' ? "" : ", ") + dst + ")");
+  if (ir::int_attr(op.attrs, "keeps", 0)) args.push_back(dst);
+  std::string value = fmt::format("{}({})", function, fmt::join(args, ", "));
   const DType dtype = kernel_.tile(op.tiles[1].tile).dtype;
   if (is_narrow_float(dtype) && adds) value = rounded_text(dtype, std::move(value));
   out_.line(fmt::format("{} = {};", dst, value), loc);
 }
 
 void CpuKernelWriter::write_reduce_row(const OpStmt& op, const Loc& loc) {
-  write_result(op,
-               fmt::format("tw::reduce_{}row<{}>({}, {}", ir::int_attr(op.attrs, "padded", 0) ? "padded_" : "",
-                           functor_name(op), exprs_.address(op.tiles[0]), ir::int_attr(op.attrs, "n", 0)),
-               loc);
+  write_result(
+      op, fmt::format("tw::reduce_{}row<{}>", ir::int_attr(op.attrs, "padded", 0) ? "padded_" : "", functor_name(op)),
+      {exprs_.address(op.tiles[0]), std::to_string(ir::int_attr(op.attrs, "n", 0))}, loc);
 }
 
 void CpuKernelWriter::write_accumulate(const OpStmt& op, const Loc& loc) {
@@ -361,7 +357,7 @@ void CpuKernelWriter::write_accumulate(const OpStmt& op, const Loc& loc) {
     const std::string type = names_.memory_type(op.tiles[0].tile);
     return out_.line(fmt::format("tw::RowReduction<{}, {}> {};", functor_name(op), type, name), loc);
   }
-  if (op.def == &passes::cpu_end_accumulate()) return write_result(op, name + ".result(", loc);
+  if (op.def == &passes::cpu_end_accumulate()) return write_result(op, name + ".result", {}, loc);
   out_.line(fmt::format("{}.take<{}>({});", name, ir::int_attr(op.attrs, "n", 0), exprs_.address(op.tiles[0])), loc);
 }
 

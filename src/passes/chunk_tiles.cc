@@ -21,7 +21,7 @@ using ir::TileRef;
 
 namespace {
 
-// Counts the stores to a tile in a body, conditional ones apart.
+// Counts the stores to a tile in a body, those under conditions too.
 class CountStores : public ir::Visitor {
  public:
   CountStores(const Kernel& kernel, const std::string& name) : kernel_(kernel), name_(name) {}

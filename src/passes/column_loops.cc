@@ -54,7 +54,7 @@ class NestUses : public ir::Visitor {
   void access(ir::TileId id, std::span<const Expr> at, bool writes) {
     const Tile& tile = kernel_.tile(id);
     // What may fail must fail in order; a local tile is private to an iteration.
-    if (tile.on_chip() && tile.rank() > 0 && !tile.unchecked) allowed = false;
+    if (may_fail(tile)) allowed = false;
     if (writes && tile.space == ir::Space::local) allowed = false;
     ColumnUse use{.reads = !writes, .writes = writes, .by_column = !at.empty() && is_column(at.back()), .row = {}};
     if (use.by_column) use.row.assign(at.begin(), at.end() - 1);

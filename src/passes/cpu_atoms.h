@@ -11,9 +11,9 @@ namespace tilewright::passes {
 // attrs rows, cols, ld: extents and leading dimension of dst.
 const ir::OpDef& cpu_copy_in();
 // tiles = {src: on chip, dst: global}; scalars = {row_stride, col_stride, valid_rows, valid_cols, streams}, strides and
-// valid extents of dst, and whether it is written past the caches; attrs as above, ld of src. Of single rows maybe also
-// stream and ragged: rows with one number go through one RowStream, with ragged even where they do not begin with a
-// line.
+// valid extents of dst, and whether it is written past the caches, which single rows are; attrs as above, ld of src. Of
+// single rows maybe also stream and ragged: rows with one number go through one RowStream, with ragged even where they
+// do not begin with a line.
 const ir::OpDef& cpu_copy_out();
 // tiles = {on-chip tile}: for the rest of the enclosing loop body it lies in a variable of its own, which the host
 // compiler may keep in registers, instead of in scratch.

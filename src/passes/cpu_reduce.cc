@@ -98,10 +98,9 @@ class ReduceWriter {
   }
   // Whether the storage of each row begins and ends with a cache line.
   bool rows_are_padded() const {
-    constexpr int64_t kLineBytes = 64;
     const int rank = int(src_.region.size());
     const int64_t step = rank > 1 ? stride(src_, rank - 2) : 0;
-    const int64_t bytes = bytes_of(cpu_storage(context_.kernel.tile(src_.tile).dtype));
+    const int64_t bytes = bytes_of(storage_of(context_.kernel.tile(src_.tile)));
     return dim_ == rank - 1 && src_.region.back().begin.is_int(0) && step * bytes % kLineBytes == 0;
   }
   OpStmt make_atom(const ir::OpDef& def, ir::Attrs attrs) const {

@@ -3,17 +3,18 @@
 #include "passes/chunk_tiles.h"
 #include "passes/column_loops.h"
 #include "passes/cpu_atoms.h"
+#include "passes/cpu_storage.h"
 #include "passes/passes.h"
 #include "passes/row_loops.h"
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 namespace tilewright::passes {
 
 using ir::Block;
 using ir::Expr;
-using ir::ExprKind;
 using ir::Kernel;
 using ir::OpStmt;
 using ir::Stmt;
@@ -22,15 +23,9 @@ using ir::TileRef;
 
 namespace {
 
-constexpr int64_t kLineBytes = 64;
 // Of rows with a gap between them: the lines that they begin and end in are not whole, and cost as much as many that
 // are.
 constexpr int64_t kLeastRaggedBytes = 1024;
-
-bool is_copy(const ColumnLoop& loop) {
-  const auto* op = ir::get_if<OpStmt>(loop.stmt);
-  return op && (op->def == &cpu_copy_in() || op->def == &cpu_copy_out());
-}
 
 class ColumnFusion : public ir::Rewriter {
  public:
@@ -124,11 +119,22 @@ Stmt ColumnFusion::part_of(const ColumnLoop& loop, const Part& part, const Chunk
     const std::optional<int64_t> valid = out.scalars[3].as_int();
     out.scalars[3] = valid && *valid >= loop.cols ? ir::int_imm(part.cols) : out.scalars[3] - part.offset;
   }
-  const bool moves =
-      std::any_of(out.tiles.begin(), out.tiles.end(), [&](const TileRef& ref) { return tiles.moves(ref, part.k); });
+  if (is_copy_atom(loop.stmt)) {
+    const TileRef& chip = out.tiles[out.def == &cpu_copy_in() ? 1 : 0];
+    // The padding behind a part is touched only where there is room for that of the whole row.
+    const int64_t lanes = chunk_ / bytes_of(storage_of(kernel_.tile(chip.tile)));
+    const int64_t padded = (loop.cols + lanes - 1) / lanes * lanes;
+    const bool has_room = padded <= ir::int_attr(out.attrs, "ld", 0);
+    for (auto& [name, value] : out.attrs) {
+      if (name != "ld") continue;
+      if (!has_room)
+        value = part.cols;
+      else if (tiles.moves(chip, part.k))
+        value = tiles.cols();
+    }
+  }
   for (auto& [name, value] : out.attrs) {
     if (name == "cols") value = part.cols;
-    if (name == "ld" && moves) value = tiles.cols();
   }
   for (TileRef& ref : out.tiles) {
     ir::RegionDim& last = ref.region.back();
@@ -165,7 +171,7 @@ void ColumnFusion::choose_streams(std::vector<ColumnLoop>& group) {
   if (only_computed_) return;
   for (ColumnLoop& loop : group) {
     const auto* op = ir::get_if<OpStmt>(loop.stmt);
-    if (op && op->def == &cpu_copy_out()) loop.stmt = ir::make_stmt(streamed(*op), loop.stmt->loc);
+    if (is_copy_out(loop.stmt)) loop.stmt = ir::make_stmt(streamed(*op), loop.stmt->loc);
   }
 }
 
@@ -205,10 +211,15 @@ void ColumnFusion::emit_chunks(const std::vector<ColumnLoop>& group, int64_t chu
 void ColumnFusion::emit(std::vector<ColumnLoop>& group, const std::set<std::string>& ends_here, Block& out) {
   choose_streams(group);
   // While nothing is copied, the memory has time for the next row.
-  if (group.size() > 1 && std::none_of(group.begin(), group.end(), [](const ColumnLoop& l) { return is_copy(l); })) {
+  const bool copies = std::any_of(group.begin(), group.end(), [](const ColumnLoop& l) { return is_copy_atom(l.stmt); });
+  if (group.size() > 1 && !copies) {
     only_computed_ = true;
-    group.insert(group.begin(), waiting_.begin(), waiting_.end());
-    waiting_.clear();
+    // Those of rows of another length wait for a pass over such a row.
+    const auto fits = std::stable_partition(waiting_.begin(), waiting_.end(),
+                                            [&](const ColumnLoop& fetch) { return !joins(group, fetch); });
+    const std::vector<ColumnLoop> fetches(fits, waiting_.end());
+    waiting_.erase(fits, waiting_.end());
+    group.insert(group.begin(), fetches.begin(), fetches.end());
   }
   int64_t shortest = INT64_MAX;
   for (const ColumnLoop& loop : group) shortest = std::min(shortest, loop.cols);
@@ -225,6 +236,9 @@ void ColumnFusion::emit(std::vector<ColumnLoop>& group, const std::set<std::stri
 Block ColumnFusion::rewrite(const Block& block) {
   Block out;
   std::vector<ColumnLoop> group;
+  // A block inside of a row is no part of it.
+  std::vector<ColumnLoop> outer = std::exchange(waiting_, {});
+  const bool outer_computed = std::exchange(only_computed_, false);
   // The row tiles that are declared here, by the last statement that uses them.
   std::map<std::string, size_t> last_use;
   for (size_t i = 0; i < block.size(); ++i) {
@@ -260,8 +274,8 @@ Block ColumnFusion::rewrite(const Block& block) {
       rewrite(stmt, out);
   }
   end_group(block.size());
-  waiting_.clear();
-  only_computed_ = false;
+  waiting_ = std::move(outer);
+  only_computed_ = outer_computed;
   return out;
 }
 

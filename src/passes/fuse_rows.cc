@@ -1,3 +1,4 @@
+#include "ir/bounds.h"
 #include "ir/rewrite.h"
 #include "ir/simplify.h"
 #include "layout/layout.h"
@@ -105,7 +106,7 @@ void RowFusion::keep_one_row(const RowUses& uses, Block& body, const Loc& loc) {
     }
     if (first < 0) continue;
     const Tile& tile = kernel_.tile(first);
-    const int64_t bytes = tile.layout->cosize() * bytes_of(storage_of(tile));
+    const int64_t bytes = storage_bytes(tile);
     if (variable_bytes_ + bytes > kMaxVariableBytes) continue;
     variable_bytes_ += bytes;
     TileRef whole{.tile = first, .region = {}, .slot = {}};
@@ -146,10 +147,7 @@ std::optional<Stmt> RowFusion::prefetch(const Stmt& stmt, const Expr& row, int64
 // prefetchers, which stop at the end of a page, leave a third of the speed: a row far ahead. Where rows are written
 // too, the buffers for misses are full while rows are copied; the next row is for the time in between (fuse_columns).
 Block RowFusion::with_prefetches(const Block& body, const Expr& row, int64_t rows) const {
-  const bool writes = std::any_of(body.begin(), body.end(), [](const Stmt& stmt) {
-    const auto* op = ir::get_if<OpStmt>(stmt);
-    return op && op->def == &cpu_copy_out();
-  });
+  const bool writes = std::any_of(body.begin(), body.end(), is_copy_out);
   Block out;
   for (const Stmt& stmt : body) {
     if (const std::optional<Stmt> fetch = prefetch(stmt, row, rows, writes)) out.push_back(*fetch);
@@ -161,7 +159,7 @@ Block RowFusion::with_prefetches(const Block& body, const Expr& row, int64_t row
 // Whether an iteration whose copies find nothing inside their tensors leaves no trace: it writes only tiles of one row.
 bool RowFusion::leaves_no_trace(const std::vector<RowLoop>& group) const {
   for (const RowLoop& loop : group) {
-    if (is_copy_atom(loop.stmt) && ir::get_if<OpStmt>(loop.stmt)->def == &cpu_copy_out()) continue;
+    if (is_copy_out(loop.stmt)) continue;
     for (const auto& [name, use] : loop.uses) {
       const auto tile =
           std::find_if(kernel_.tiles.begin(), kernel_.tiles.end(), [&](const Tile& t) { return t.name == name; });
@@ -178,8 +176,11 @@ Expr RowFusion::end_with_tensors(const std::vector<RowLoop>& group, const Expr& 
   Expr inside;
   for (const Stmt& stmt : body) {
     if (!is_copy_atom(stmt)) continue;
-    const Expr rows = ir::simplify(ir::get_if<OpStmt>(stmt)->scalars[2] + row, {});
-    if (inside && !ir::equal(inside, rows)) return all;
+    const auto& copy = *ir::get_if<OpStmt>(stmt);
+    const Expr rows = ir::simplify(copy.scalars[2] + row, {});
+    // Loops that the author wrote hold copies of several rows, and others whose count is not that of the loop.
+    const bool one_row = ir::int_attr(copy.attrs, "rows", 0) == 1 && !ir::mentions(rows, row.var_id());
+    if (!one_row || (inside && !ir::equal(inside, rows))) return all;
     inside = rows;
   }
   const bool whole = inside && inside.as_int().value_or(0) >= group[0].rows;

@@ -1,5 +1,6 @@
 #include "ir/rewrite.h"
 #include "layout/layout.h"
+#include "passes/cpu_storage.h"
 #include "passes/passes.h"
 
 #include <algorithm>
@@ -20,8 +21,6 @@ bool mentions(const Expr& e, const Expr& v) {
   if (e.is(ExprKind::var)) return e.var_id() == v.var_id();
   return std::any_of(e.args().begin(), e.args().end(), [&](const Expr& a) { return mentions(a, v); });
 }
-
-constexpr int64_t kLineBytes = 64;
 
 int64_t round_up(int64_t n, int64_t unit) { return (n + unit - 1) / unit * unit; }
 

@@ -39,7 +39,8 @@ ir::Program hoist_invariants(const ir::Program& program);
 ir::Program pad_rows(const ir::Program& program, const CpuTarget& target);
 
 // Requires one-dimensional nests with their invariants in front of them. Establishes that neighbouring copies, nests
-// and reductions of one row run chunk by chunk, so that four vectors pass from one to the next in registers.
+// and reductions of one row run chunk by chunk, so that four vectors pass from one to the next in registers, and that
+// rows of tensors beyond `stream_bytes` are written past the caches.
 ir::Program fuse_columns(const ir::Program& program, const CpuTarget& target);
 
 // Requires guarded accesses (it hides the ranges of block indices behind lets). Removes use_swizzle's effect from the

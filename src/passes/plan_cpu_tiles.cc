@@ -1,12 +1,11 @@
 #include "ir/rewrite.h"
 #include "layout/layout.h"
+#include "passes/cpu_storage.h"
 #include "passes/passes.h"
 
 namespace tilewright::passes {
 
 namespace {
-
-constexpr int64_t kLineBytes = 64;
 
 // Elements between rows of `cols` elements: whole cache lines, an odd number of them, so that the rows of a column
 // spread over the sets of a first-level cache.

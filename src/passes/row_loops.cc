@@ -25,11 +25,11 @@ class FindUses : public ir::Visitor {
 
   void visit(const Stmt& stmt) override {
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
-      add(store->tile, true, !store->indices.empty() && is_row(store->indices[0]), may_fail(store->tile));
+      add(store->tile, true, !store->indices.empty() && is_row(store->indices[0]), may_fail(kernel_.tile(store->tile)));
     }
     if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
       const bool by_row = !atomic->indices.empty() && is_row(atomic->indices[0]);
-      for (const bool writes : {false, true}) add(atomic->tile, writes, by_row, may_fail(atomic->tile));
+      for (const bool writes : {false, true}) add(atomic->tile, writes, by_row, may_fail(kernel_.tile(atomic->tile)));
     }
     if (const auto* op = ir::get_if<OpStmt>(stmt)) {
       for (const ir::Access& access : op->def->effects(*op, kernel_)) {
@@ -43,17 +43,14 @@ class FindUses : public ir::Visitor {
   }
   void visit(const Expr& e) override {
     if (!e) return;
-    if (e.is(ExprKind::load)) add(e.tile_id(), false, !e.args().empty() && is_row(e.arg(0)), may_fail(e.tile_id()));
+    if (e.is(ExprKind::load))
+      add(e.tile_id(), false, !e.args().empty() && is_row(e.arg(0)), may_fail(kernel_.tile(e.tile_id())));
     visit_args(e);
   }
   RowUses uses;
 
  private:
   bool is_row(const Expr& e) const { return row_ && e.is(ExprKind::var) && e.var_id() == row_.var_id(); }
-  bool may_fail(ir::TileId id) const {
-    const Tile& tile = kernel_.tile(id);
-    return tile.on_chip() && tile.rank() > 0 && !tile.unchecked;
-  }
   void add(ir::TileId id, bool writes, bool by_row, bool checked) {
     // Rows of two views of one storage are not the same rows.
     const bool same = by_row && !has_views(kernel_, id);
@@ -158,7 +155,14 @@ std::optional<RowLoop> as_row_loop(const Stmt& stmt, const Kernel& kernel, ir::V
 
 bool is_copy_atom(const Stmt& stmt) {
   const auto* op = ir::get_if<OpStmt>(stmt);
-  return op && (op->def == &cpu_copy_in() || op->def == &cpu_copy_out());
+  return (op && op->def == &cpu_copy_in()) || is_copy_out(stmt);
 }
+
+bool is_copy_out(const Stmt& stmt) {
+  const auto* op = ir::get_if<OpStmt>(stmt);
+  return op && op->def == &cpu_copy_out();
+}
+
+bool may_fail(const Tile& tile) { return tile.on_chip() && tile.rank() > 0 && !tile.unchecked; }
 
 }  // namespace tilewright::passes

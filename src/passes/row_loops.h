@@ -41,7 +41,11 @@ struct RowLoop {
 // other statements, and where an access may fail, a jump leaves the loop or a tile is private to an iteration.
 std::optional<RowLoop> as_row_loop(const ir::Stmt& stmt, const ir::Kernel& kernel, ir::VarId& next_var);
 
-// A copy between a tensor and a tile, as an atom.
+// A copy between a tensor and a tile, as an atom; one into the tensor.
 bool is_copy_atom(const ir::Stmt& stmt);
+bool is_copy_out(const ir::Stmt& stmt);
+
+// Whether an access to the tile is checked when it runs.
+bool may_fail(const ir::Tile& tile);
 
 }  // namespace tilewright::passes

@@ -276,6 +276,13 @@ TEST(CpuReduceSpecial, ColumnsRoundOnce) {
 
 // ---- streamed copies ----
 
+// The first element at the beginning of a line.
+template <class D>
+size_t first_aligned(const std::vector<D>& memory) {
+  const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data()) % 64 / sizeof(D);
+  return (64 / sizeof(D) - misaligned) % (64 / sizeof(D));
+}
+
 template <class D, int R, int C>
 void check_stream(int offset, int row_stride, int valid_rows, int valid_cols) {
   constexpr int kLd = cpu::round_up(C, 16) + 16;
@@ -284,8 +291,7 @@ void check_stream(int offset, int row_stride, int valid_rows, int valid_cols) {
   // From an aligned place, so that `offset` decides which path runs.
   std::vector<D> memory(size_t(R * row_stride + C + 256));
   std::memset(static_cast<void*>(memory.data()), 0x5a, memory.size() * sizeof(D));
-  const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data()) % 64 / sizeof(D);
-  const size_t first = (64 / sizeof(D) - misaligned) % (64 / sizeof(D)) + size_t(offset);
+  const size_t first = first_aligned(memory) + size_t(offset);
   std::vector<D> want = memory;
   for (int r = 0; r < std::min(valid_rows, R); ++r) {
     for (int c = 0; c < std::min(valid_cols, C); ++c)
@@ -317,8 +323,7 @@ void check_row_stream(int offset, int gap) {
   for (size_t i = 0; i < tile.size(); ++i) tile[i] = float(int(i * 37 % 2048) - 1024) / 16;
   std::vector<D> memory(size_t(kRows * (C + gap) + 512));
   std::memset(static_cast<void*>(memory.data()), 0x5a, memory.size() * sizeof(D));
-  const size_t misaligned = reinterpret_cast<uintptr_t>(memory.data()) % 64 / sizeof(D);
-  const size_t first = (64 / sizeof(D) - misaligned) % (64 / sizeof(D)) + size_t(offset);
+  const size_t first = first_aligned(memory) + size_t(offset);
   std::vector<D> want = memory;
   {
     cpu::RowStream stream;
@@ -375,7 +380,7 @@ TYPED_TEST(CpuStream, RowsThatGoOnWriteTheSameBytes) {
   check_row_streams<TypeParam, 307>();
 }
 
-// Rows one after the other, in parts, without a gap: each line is written once.
+// Parts that go on where the last one ended, and parts that do not.
 TEST(CpuRowStream, APartThatGoesOnElsewhereIsComplete) {
   alignas(64) static float from[256], to[512];
   for (int i = 0; i < 256; ++i) from[i] = float(i + 1);

@@ -230,6 +230,121 @@ Row tiled_row(int64_t rows, int64_t cols, int64_t block_rows, int64_t block_cols
       });
 }
 
+// ---- rows that a loop of the author copies ----
+
+// y[i] = the sum of X's rows i ... i + window - 1, which a loop copies into a tile of windows.
+Row window_row(const Shape& s, int64_t window) {
+  return tensor_row(
+      name_of("windows", s), {random_array(T::f32, {s.rows, s.width}, 5), HostArray(T::f32, {s.rows, s.width})},
+      [s, window](const Tiles& t) {
+        auto [b] = T::Kernel({T::ceildiv(s.rows, s.block_rows)});
+        auto x = T::alloc_fragment({s.block_rows, window, s.width}, T::f32);
+        auto y = T::alloc_fragment({s.block_rows, s.width}, T::f32);
+        for (auto r : T::serial(s.block_rows)) {
+          const Expr first = b * s.block_rows + r;
+          T::copy(t[0](T::slice(first, first + window), T::all), x(r, T::all, T::all));
+        }
+        T::reduce_sum(x, y, {.dim = 1});
+        T::copy(y, t[1](b * s.block_rows, 0));
+      },
+      [s, window](const Args& before, std::vector<Expected>& after) {
+        for (int64_t i = 0; i < s.rows; ++i) {
+          for (int64_t j = 0; j < s.width; ++j) {
+            Real sum = 0, magnitude = 0;
+            for (int64_t k = i; k < std::min(i + window, s.rows); ++k) {
+              const Real x = array(before, 0).get(k * s.width + j);
+              sum += x;
+              magnitude += std::abs(x);
+            }
+            after[1].set(i * s.width + j, sum, magnitude * static_cast<Real>(window) * unit_of(T::f32));
+          }
+        }
+      });
+}
+
+// Y = 1, but in its first `part` columns X, which a loop copies row by row.
+Row part_row(const Shape& s, int64_t part) {
+  return tensor_row(
+      name_of("parts", s) + fmt::format(" {}", part),
+      {random_array(T::f32, {s.rows, part}, 6), HostArray(T::f32, {s.rows, s.width})},
+      [s, part](const Tiles& t) {
+        auto [b] = T::Kernel({T::ceildiv(s.rows, s.block_rows)});
+        auto x = T::alloc_fragment({s.block_rows, s.width}, T::f32);
+        T::fill(x, 1);
+        for (auto r : T::serial(s.block_rows)) {
+          T::copy(t[0](b * s.block_rows + r, T::slice(0, part)), x(r, T::slice(0, part)));
+        }
+        T::copy(x, t[1](b * s.block_rows, 0));
+      },
+      [s, part](const Args& before, std::vector<Expected>& after) {
+        for (int64_t i = 0; i < s.rows; ++i) {
+          for (int64_t j = 0; j < s.width; ++j)
+            after[1].set(i * s.width + j, j < part ? array(before, 0).get(i * part + j) : 1);
+        }
+      });
+}
+
+// Y[i] = 2 X[I[i]], where I also names rows that X has not: zeros.
+Row chosen_row(const Shape& s) {
+  HostArray numbers(T::i32, {s.rows});
+  for (int64_t i = 0; i < s.rows; ++i) numbers.set(i, static_cast<Real>(i * 7 % (s.rows + 4)));
+  return tensor_row(
+      name_of("chosen rows", s),
+      {random_array(T::f32, {s.rows, s.width}, 7), numbers, HostArray(T::f32, {s.rows, s.width})},
+      [s](const Tiles& t) {
+        auto [b] = T::Kernel({T::ceildiv(s.rows, s.block_rows)});
+        auto x = T::alloc_fragment({s.block_rows, s.width}, T::f32);
+        for (auto r : T::serial(s.block_rows)) T::copy(t[0](t[1](b * s.block_rows + r), T::all), x(r, T::all));
+        for (auto [i, j] : T::Parallel(s.block_rows, s.width)) x(i, j) = x(i, j) * 2;
+        T::copy(x, t[2](b * s.block_rows, 0));
+      },
+      [s](const Args& before, std::vector<Expected>& after) {
+        for (int64_t i = 0; i < s.rows; ++i) {
+          const auto from = static_cast<int64_t>(array(before, 1).get(i));
+          for (int64_t j = 0; j < s.width; ++j)
+            after[2].set(i * s.width + j, from < s.rows ? 2 * array(before, 0).get(from * s.width + j) : 0);
+        }
+      });
+}
+
+// Y = A / sum(exp(X - max(X))) with rows of A and X of different lengths.
+Row two_lengths_row(const Shape& s, int64_t longer) {
+  return tensor_row(
+      name_of("two lengths", s),
+      {random_array(T::f32, {s.rows, s.width}, 8), random_array(T::f32, {s.rows, longer}, 9),
+       HostArray(T::f32, {s.rows, s.width})},
+      [s, longer](const Tiles& t) {
+        auto [b] = T::Kernel({T::ceildiv(s.rows, s.block_rows)});
+        auto a = T::alloc_fragment({s.block_rows, s.width}, T::f32);
+        auto x = T::alloc_fragment({s.block_rows, longer}, T::f32);
+        auto e = T::alloc_fragment({s.block_rows, longer}, T::f32);
+        auto top = T::alloc_fragment({s.block_rows}, T::f32), sum = T::alloc_fragment({s.block_rows}, T::f32);
+        T::copy(t[0](b * s.block_rows, 0), a);
+        T::copy(t[1](b * s.block_rows, 0), x);
+        T::reduce_max(x, top);
+        for (auto [i, j] : T::Parallel(s.block_rows, longer)) e(i, j) = T::exp(x(i, j) - top(i));
+        T::reduce_sum(e, sum);
+        for (auto [i, j] : T::Parallel(s.block_rows, s.width)) a(i, j) = a(i, j) / sum(i);
+        T::copy(a, t[2](b * s.block_rows, 0));
+      },
+      [s, longer](const Args& before, std::vector<Expected>& after) {
+        const Real u = unit_of(T::f32);
+        for (int64_t i = 0; i < s.rows; ++i) {
+          Real top = -std::numeric_limits<Real>::infinity(), sum = 0, spread = 0;
+          for (int64_t j = 0; j < longer; ++j) top = std::max(top, array(before, 1).get(i * longer + j));
+          for (int64_t j = 0; j < longer; ++j) {
+            const Real x = array(before, 1).get(i * longer + j);
+            sum += std::exp(x - top);
+            spread = std::max(spread, top - x);
+          }
+          for (int64_t j = 0; j < s.width; ++j) {
+            const Real want = array(before, 0).get(i * s.width + j) / sum;
+            after[2].set(i * s.width + j, want, std::abs(want) * (spread + static_cast<Real>(longer) + 6) * u);
+          }
+        }
+      });
+}
+
 constexpr int64_t kWidths[] = {1, 2, 3, 31, 33, 95, 96, 97, 159, 160, 161, 1000};
 
 }  // namespace
@@ -254,6 +369,14 @@ std::vector<Row> row_kernel_rows() {
   for (const int64_t width : {1, 33, 160}) rows.push_back(in_place_row({.rows = 10, .width = width, .block_rows = 4}));
   rows.push_back(tiled_row(9, 70, 4, 32));
   rows.push_back(tiled_row(10, 33, 2, 33));
+  for (const int64_t width : {33, 96, 160}) {
+    rows.push_back(window_row({.rows = 13, .width = width, .block_rows = 4}, 3));
+    rows.push_back(chosen_row({.rows = 10, .width = width, .block_rows = 4}));
+  }
+  rows.push_back(part_row({.rows = 9, .width = 256, .block_rows = 4}, 200));
+  rows.push_back(part_row({.rows = 9, .width = 144, .block_rows = 4}, 137));
+  rows.push_back(two_lengths_row({.rows = 9, .width = 256, .block_rows = 4}, 1024));
+  rows.push_back(two_lengths_row({.rows = 9, .width = 150, .block_rows = 4}, 611));
   return rows;
 }
 
