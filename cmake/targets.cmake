@@ -88,6 +88,8 @@ function(tilewright_add_suite folder line_variable)
 
   set(name test_${folder})
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/${folder}/*.cc")
+  get_property(shared GLOBAL PROPERTY TILEWRIGHT_SHARED_TEST_SOURCES)  # which a library of SUITE_LIBRARIES holds
+  list(REMOVE_ITEM sources ${shared})
   add_executable(${name} ${sources} ${SUITE_SOURCES})
   target_link_libraries(${name} PRIVATE tilewright_harness ${SUITE_LIBRARIES})
   target_compile_options(${name} PRIVATE ${SUITE_OPTIONS})

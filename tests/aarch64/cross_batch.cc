@@ -8,17 +8,14 @@
 #include "runtime/bind.h"
 #include "runtime/host_compiler.h"
 #include "runtime/process.h"
+#include "harness/two_threads.h"
+#include "runtime/test_folder.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <fstream>
-#include <iterator>
-#include <mutex>
 #include <stdexcept>
-#include <thread>
 
 namespace tilewright::tests {
 namespace {
@@ -27,17 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr size_t kNumUnits = 6;  // that two processors share
 constexpr std::chrono::minutes kTimeLimit{5};
-
-void write_file(const fs::path& path, const std::string& text) {
-  std::ofstream out(path, std::ios::binary);
-  out << text;
-  if (!out.flush()) throw std::runtime_error(path.string() + " cannot be written");
-}
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
 
 // From the first byte of a tensor to behind its last one.
 size_t bytes_of(const BoundTensor& tensor, DType dtype) {
@@ -62,28 +48,6 @@ void run_tool(std::vector<std::string> command) {
   if (!result.ok()) {
     throw std::runtime_error(fmt::format("{}: {}\n{}", fmt::join(command, " "), result.describe(), result.output));
   }
-}
-
-// Runs `job(i)` for i < count on two threads, and throws what one of them threw.
-template <class F>
-void for_each_on_two_threads(size_t count, const F& job) {
-  std::atomic<size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr error;
-  const auto work = [&] {
-    for (size_t i = next++; i < count; i = next++) {
-      try {
-        job(i);
-      } catch (...) {
-        const std::lock_guard lock(mutex);
-        error = std::current_exception();
-      }
-    }
-  };
-  std::thread other(work);
-  work();
-  other.join();
-  if (error) std::rethrow_exception(error);
 }
 
 }  // namespace
@@ -155,9 +119,9 @@ std::vector<Args> CrossBatch::run(const std::string& compiler, const std::string
       "#include \"aarch64/driver/kernels.h\"\n{}Kernel* const kKernels[] = {{\n{}}};\n"
       "const size_t kNumKernels = sizeof kKernels / sizeof kKernels[0];\n",
       declared, names);
-  write_file(folder / "table.cc", table);
+  test::write_text(folder / "table.cc", table);
   uint64_t count = jobs_.size();
-  write_file(folder / "in", std::string(reinterpret_cast<const char*>(&count), sizeof count) + input_);
+  test::write_text(folder / "in", std::string(reinterpret_cast<const char*>(&count), sizeof count) + input_);
 
   std::vector<std::string> base = cross_flags();
   base.insert(base.begin(), compiler);
@@ -170,19 +134,19 @@ std::vector<Args> CrossBatch::run(const std::string& compiler, const std::string
       commands.back().push_back(word);
   };
   for (size_t u = 0; u < kNumUnits; ++u) {
-    write_file(folder / fmt::format("unit{}.cc", u), units[u]);
+    test::write_text(folder / fmt::format("unit{}.cc", u), units[u]);
     compile_to_object(folder / fmt::format("unit{}.cc", u), fmt::format("unit{}", u));
   }
   compile_to_object(folder / "table.cc", "table");
   compile_to_object(testing::source_folder() / "tests/aarch64/driver/main.cc", "main");
-  for_each_on_two_threads(commands.size(), [&](size_t i) { run_tool(commands[i]); });
+  testing::for_each_on_two_threads(commands.size(), [&](size_t i) { run_tool(commands[i]); });
 
   std::vector<std::string> link = {compiler, "-static", "-o", (folder / "driver").string()};
   link.insert(link.end(), objects.begin(), objects.end());
   run_tool(link);
   run_tool({emulator, (folder / "driver").string(), (folder / "in").string(), (folder / "out").string()});
 
-  const std::string out = read_file(folder / "out");
+  const std::string out = test::read_text(folder / "out");
   size_t at = 0;
   std::vector<Args> after;
   for (Job& job : jobs_) {

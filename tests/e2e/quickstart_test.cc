@@ -2,16 +2,15 @@
 #include "../../examples/matmul_relu.h"
 #include "ops/numbers.h"
 #include "ops/op_table.h"
+#include "harness/two_threads.h"
 
 #include <tilewright/compile.h>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <mutex>
-#include <thread>
 
 namespace tilewright::tests {
 namespace {
@@ -63,24 +62,18 @@ Expected product_relu(const Args& args) {
 
 // Runs jobs on two threads and fails the test with what they return.
 void run_all(const std::vector<std::function<std::string()>>& jobs) {
-  std::atomic<size_t> next = 0;
   std::mutex mutex;
   std::vector<std::string> failures;
-  auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) {
-      std::string text;
-      try {
-        text = jobs[i]();
-      } catch (const std::exception& e) {
-        text = e.what();
-      }
-      const std::lock_guard lock(mutex);
-      if (!text.empty()) failures.push_back(fmt::format("job {}: {}", i, text));
+  testing::for_each_on_two_threads(jobs.size(), [&](size_t i) {
+    std::string text;
+    try {
+      text = jobs[i]();
+    } catch (const std::exception& e) {
+      text = e.what();
     }
-  };
-  std::thread other(work);
-  work();
-  other.join();
+    const std::lock_guard lock(mutex);
+    if (!text.empty()) failures.push_back(fmt::format("job {}: {}", i, text));
+  });
   for (const std::string& text : failures) ADD_FAILURE() << text;
 }
 

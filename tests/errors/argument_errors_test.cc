@@ -16,7 +16,7 @@ using namespace tilewright;
 
 namespace {
 
-// A [m, 8] f32, B [m + 1] i32, n i32, x f16 and u u64; 8 floats and 9 integers to pass.
+// A [m, 8] f32, B [2 m + 1] i32, n i32, x f16 and u u64; 64 floats and 64 integers to pass.
 class ArgumentErrors : public testing::Test {
  protected:
   ArgumentErrors()

@@ -22,6 +22,7 @@ struct Refusal {
   tilewright::ErrorKind kind = tilewright::ErrorKind::internal;
   std::string message, hint, report;
   int line = 0;
+  tilewright::Loc loc;  // the whole position
   std::vector<tilewright::Note> notes;
 };
 
@@ -37,6 +38,7 @@ inline Refusal refusal_of(const std::function<void()>& code) {
          .hint = e.hint(),
          .report = e.what(),
          .line = e.loc().line,
+         .loc = e.loc(),
          .notes = e.notes()};
   }
   return r;

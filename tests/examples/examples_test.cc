@@ -2,18 +2,17 @@
 #include "../../examples/run.h"
 #include "harness/folders.h"
 #include "runtime/process.h"
+#include "harness/two_threads.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <filesystem>
 #include <map>
 #include <mutex>
 #include <regex>
 #include <string>
-#include <thread>
 #include <vector>
 
 namespace tilewright {
@@ -111,18 +110,12 @@ TEST(Examples, AreRightAtEveryShape) {
   for (const auto& [name, num_sizes] : kNumSizes) {
     for (Arguments& shape : shapes(num_sizes)) jobs.emplace_back(name, std::move(shape));
   }
-  std::atomic<size_t> next = 0;
   std::mutex mutex;
-  const auto work = [&] {
-    for (size_t i = next++; i < jobs.size(); i = next++) {
-      const std::string fault = fault_of(jobs[i].first, jobs[i].second);
-      const std::lock_guard lock(mutex);
-      if (!fault.empty()) ADD_FAILURE() << fault;
-    }
-  };
-  std::thread other(work);
-  work();
-  other.join();
+  testing::for_each_on_two_threads(jobs.size(), [&](size_t i) {
+    const std::string fault = fault_of(jobs[i].first, jobs[i].second);
+    const std::lock_guard lock(mutex);
+    if (!fault.empty()) ADD_FAILURE() << fault;
+  });
 }
 
 TEST(Examples, RefuseBadArguments) {

@@ -27,18 +27,6 @@ Memory::Memory(const std::vector<Contents>& contents) {
   }
 }
 
-bool has_gpu() {
-  static const bool found = [] {
-    try {
-      DeviceMemory(16).fill(0);
-      return true;
-    } catch (const Error&) {
-      return false;
-    }
-  }();
-  return found;
-}
-
 namespace {
 
 double distance(DType t, const std::byte* a, const std::byte* b) {
@@ -70,7 +58,7 @@ std::string first_difference(const TensorContents& tensor, const std::vector<std
     tally.unbounded += std::isinf(bounds[i]);
     const double apart = distance(tensor.dtype, expected.data() + offset, found.data() + offset);
     if (apart <= bounds[i]) continue;
-    return fmt::format("element [{}]: interpreter {}, CPU {}, allowed distance {}", fmt::join(at, ", "),
+    return fmt::format("element [{}]: interpreter {}, here {}, allowed distance {}", fmt::join(at, ", "),
                        value_text(tensor.dtype, expected.data() + offset),
                        value_text(tensor.dtype, found.data() + offset), bounds[i]);
   }

@@ -24,6 +24,4 @@ struct Tally {
 std::string first_difference(const TensorContents& tensor, const std::vector<std::byte>& expected,
                              const std::vector<std::byte>& found, const std::vector<double>& bounds, Tally& tally);
 
-bool has_gpu();
-
 }  // namespace tilewright::fuzz

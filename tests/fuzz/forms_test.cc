@@ -9,6 +9,7 @@
 #include "passes/passes.h"
 #include "runtime/interp/interp.h"
 #include "target/dtype.h"
+#include "harness/machine.h"
 
 #include <tilewright/compile.h>
 
@@ -86,7 +87,7 @@ void run_seeds(uint64_t first, uint64_t last) {
   for (size_t i = 0; i < contents.size(); ++i) {
     EXPECT_EQ(interpreted.bytes[i] == compiled.bytes[i], true) << "argument " << i << " of seed " << first;
   }
-  if (!has_gpu()) return;
+  if (!testing::has_gpu()) return;
   Memory on_gpu(contents);
   compile(program, {.target = "cuda"}).run(on_gpu.arguments);
   expect_equal(cases, on_gpu, "cuda");

@@ -10,6 +10,7 @@
 #include "runtime/cpu_features.h"
 #include "runtime/interp/interp.h"
 #include "runtime/process.h"
+#include "harness/machine.h"
 
 #include <tilewright/compile.h>
 
@@ -21,7 +22,6 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <mutex>
 #include <thread>
 
@@ -193,7 +193,7 @@ void FuzzRun::run(const Batch& batch) {
     if (!has_atomics(seed)) cuda.push_back(programs.back().get());
   }
   compare(all, {.target = batch.setting->target, .num_threads = 2, .optimize = batch.setting->optimize});
-  if (has_gpu()) compare(cuda, {.target = "cuda"});
+  if (testing::has_gpu()) compare(cuda, {.target = "cuda"});
 }
 
 std::vector<FuzzRun::Batch> FuzzRun::batches() const {

@@ -4,11 +4,24 @@
 #include "support/options.h"
 
 #include <tilewright/error.h>
+#include <tilewright/runtime.h>
 
 #include <cstdlib>
 #include <string_view>
 
 namespace tilewright::testing {
+
+bool has_gpu() {
+  static const bool found = [] {
+    try {
+      DeviceMemory(16).fill(0);
+      return true;
+    } catch (const Error&) {
+      return false;
+    }
+  }();
+  return found;
+}
 
 bool nothing_may_be_missing() {
   const char* ci = std::getenv("CI");

@@ -8,6 +8,9 @@
 
 namespace tilewright::testing {
 
+// A GPU with its driver.
+bool has_gpu();
+
 // Under CI=true nothing that tests can have on any machine may be missing: they fail instead of being skipped.
 bool nothing_may_be_missing();
 

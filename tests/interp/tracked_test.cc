@@ -160,6 +160,7 @@ TEST(Tracked, ProductsAndQuotientsOfAllCorners) {
     const double by_quotient = interp::tracked_div(DType::f64, x, y).bound.err;
     EXPECT_GE(by_product * (1 + 1e-9), product) << a << " +- " << ea << ", " << b << " +- " << eb;
     EXPECT_GE(by_quotient * (1 + 1e-9), quotient) << a << " +- " << ea << ", " << b << " +- " << eb;
+    // A bound many times what can happen hides mistakes; some room is for terms that no corner adds up.
     EXPECT_LE(by_product, 3 * product + 1e-12);
     EXPECT_LE(by_quotient, 10 * quotient + 1e-12);
   }

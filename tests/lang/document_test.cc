@@ -5,6 +5,7 @@
 #include "lang/document_examples.h"
 #include "lang/header_words.h"
 #include "ops/tracked.h"
+#include "runtime/test_folder.h"
 
 #include <tilewright/compile.h>
 
@@ -13,8 +14,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 
@@ -23,14 +22,9 @@ namespace {
 
 constexpr int64_t kM = 130, kN = 70, kK = 40, kDynamic = 37, kScalar = 8;
 
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(testing::source_folder() / path);
-  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-}
-
 std::vector<std::string> runnable_blocks() {
   static const std::regex kBlock("```cpp\n// runnable([^`]*)```");
-  const std::string text = read_file("docs/language.md");
+  const std::string text = test::read_text(testing::source_folder() / "docs/language.md");
   std::vector<std::string> blocks;
   for (std::sregex_iterator it(text.begin(), text.end(), kBlock), end; it != end; ++it) blocks.push_back((*it)[1]);
   return blocks;
@@ -104,7 +98,7 @@ std::vector<std::string> words_of_language() {
   }
   std::set<std::string> words;
   for (const std::filesystem::path& header : headers) {
-    const std::vector<std::string> more = words_of_header(read_file(header));
+    const std::vector<std::string> more = words_of_header(test::read_text(testing::source_folder() / header));
     EXPECT_FALSE(more.empty()) << header;
     words.insert(more.begin(), more.end());
   }

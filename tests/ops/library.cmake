@@ -1,8 +1,20 @@
-# The arrays, numbers and comparisons of tests/ops for other suites.
+# The table of operations for several suites, compiled once: arrays, numbers and comparisons, and the rows themselves.
 if(NOT TARGET tilewright_op_table)
-  add_library(tilewright_op_table STATIC "${CMAKE_SOURCE_DIR}/tests/ops/host_array.cc"
-    "${CMAKE_SOURCE_DIR}/tests/ops/numbers.cc" "${CMAKE_SOURCE_DIR}/tests/ops/op_table.cc"
-    "${CMAKE_SOURCE_DIR}/tests/ops/tracked.cc")
-  target_link_libraries(tilewright_op_table PUBLIC tilewright_harness)
+  set(table "")
+  foreach(name IN ITEMS host_array numbers op_table tracked)
+    list(APPEND table "${CMAKE_SOURCE_DIR}/tests/ops/${name}.cc")
+  endforeach()
+  file(GLOB rows CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/tests/ops/*_rows.cc")
+  list(APPEND rows "${CMAKE_SOURCE_DIR}/tests/ops/combine_reference.cc" "${CMAKE_SOURCE_DIR}/tests/ops/pairs.cc")
+
+  foreach(part IN ITEMS table rows)
+    add_library(tilewright_op_${part} STATIC ${${part}})
+    target_link_libraries(tilewright_op_${part} PUBLIC tilewright_harness)
+    if(TILEWRIGHT_PCH)
+      target_precompile_headers(tilewright_op_${part} REUSE_FROM tilewright_harness)
+    endif()
+    set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_SHARED_TEST_SOURCES ${${part}})
+  endforeach()
+  target_link_libraries(tilewright_op_rows PUBLIC tilewright_op_table)
 endif()
-list(APPEND SUITE_LIBRARIES tilewright_op_table)
+list(APPEND SUITE_LIBRARIES tilewright_op_rows)

@@ -2,6 +2,8 @@
 
 #include "ops/numbers.h"
 #include "runtime/cpu_features.h"
+#include "harness/machine.h"
+#include "harness/two_threads.h"
 
 #include <tilewright/compile.h>
 
@@ -9,13 +11,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <mutex>
 #include <sstream>
 #include <stdexcept>
-#include <thread>
 
 namespace tilewright::tests {
 
@@ -95,13 +95,7 @@ class Session {
       for (size_t begin = 0; begin < rows_.size(); begin += step)
         jobs.push_back({.rows = rows_.subspan(begin, std::min(step, rows_.size() - begin)), .runner = runner});
     }
-    std::atomic<size_t> next = 0;
-    auto work = [&] {
-      for (size_t job = next++; job < jobs.size(); job = next++) run_batch(jobs[job].rows, jobs[job].runner);
-    };
-    std::thread other(work);
-    work();
-    other.join();
+    testing::for_each_on_two_threads(jobs.size(), [&](size_t i) { run_batch(jobs[i].rows, jobs[i].runner); });
     return failures_;
   }
 
@@ -230,15 +224,6 @@ std::string difference(const HostArray& got, const Expected& want) {
                      static_cast<double>(want.bound[at]), wrong, got.size(), max_error);
 }
 
-bool has_gpu() {
-  try {
-    DeviceMemory(16).fill(0);
-    return true;
-  } catch (const Error&) {
-    return false;
-  }
-}
-
 std::vector<std::string> all_runners([[maybe_unused]] bool simulated) {
   std::vector<std::string> runners = {"interpreter"};
   const CpuLevel best = probe_cpu().level;
@@ -246,7 +231,7 @@ std::vector<std::string> all_runners([[maybe_unused]] bool simulated) {
     if (cpu_level_from_string(level).value() <= best) runners.push_back(fmt::format("cpu:{}", level));
   }
   if (runners.size() == 1) runners.push_back("cpu:generic");
-  if (has_gpu()) runners.push_back("cuda");
+  if (testing::has_gpu()) runners.push_back("cuda");
 #if defined(__x86_64__)
   // Slow for large extents.
   if (simulated) runners.push_back("sim:sm_80+checked+greedy");
@@ -258,7 +243,11 @@ std::vector<std::string> all_runners([[maybe_unused]] bool simulated) {
     std::istringstream names(chosen);
     for (std::string name; std::getline(names, name, ',');) {
       const bool known = std::find(runners.begin(), runners.end(), name) != runners.end();
-      if (known || name.starts_with("sim")) named.push_back(name);
+      if (!known && !name.starts_with("sim")) {
+        throw std::runtime_error(
+            fmt::format("TILEWRIGHT_TEST_RUNNERS names '{}', but here there are {}", name, fmt::join(runners, ", ")));
+      }
+      named.push_back(name);
     }
     return named;
   }

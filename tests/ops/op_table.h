@@ -73,6 +73,25 @@ std::vector<Row> control_rows();
 std::vector<Row> block_rows();
 std::vector<Row> dynamic_rows();
 
+// The parts of the table, which its tests go through.
+struct Part {
+  const char* name;
+  std::vector<Row> (*rows)();
+  size_t rows_per_program;  // of one compilation
+};
+inline constexpr Part kParts[] = {
+    {"copy", copy_rows, 12},      {"cast", cast_rows, 6},
+    {"fill", fill_rows, 8},       {"transpose", transpose_rows, 12},
+    {"gather", gather_rows, 10},  {"view", view_rows, 12},
+    {"gemm", gemm_rows, 12},      {"reduce", reduce_rows, 40},
+    {"scan", scan_rows, 40},      {"row_kernel", row_kernel_rows, 8},
+    {"atomic", atomic_rows, 12},  {"float", float_rows, 4},
+    {"math", math_rows, 6},       {"function", function_rows, 6},
+    {"pattern", pattern_rows, 4}, {"integer", integer_rows, 8},
+    {"raster", raster_rows, 10},  {"control", control_rows, 10},
+    {"block", block_rows, 20},    {"dynamic", dynamic_rows, 4},
+};
+
 // One program of all rows; its arguments are those of the rows, one after the other.
 Program program_of(std::span<const Row> rows, const std::string& name = "rows");
 // Empty when `after` is what the row's reference makes of `before`.
@@ -85,8 +104,6 @@ void check_rows(std::span<const Row> rows, size_t rows_per_program);
 std::string difference(const HostArray& got, const Expected& want);
 // As a launch takes them.
 std::vector<Argument> views(Args& args);
-// A GPU with its driver.
-bool has_gpu();
 // "interpreter", "cpu:x86-64", ..., "cuda", and where `simulated` "sim:sm_80+checked+greedy": what can run a program
 // here.
 std::vector<std::string> all_runners(bool simulated = false);

@@ -9,7 +9,6 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <string>
 
 namespace tilewright::tests {
@@ -32,22 +31,6 @@ inline void expect_result(const Program& program, const Args& args, size_t out, 
     const Args after = run_on(runner, program, args);
     EXPECT_EQ(difference(array(after, out), want), "") << runner << "\n" << program.print();
     EXPECT_TRUE(array(after, out).surroundings_intact()) << runner;
-  }
-}
-
-// The line of the statement that has to be refused: AT(statement).
-inline int refused_line = 0;
-#define AT(...) (::tilewright::tests::refused_line = __LINE__, __VA_ARGS__)
-
-inline void expect_refusal(const std::function<void()>& code, const std::string& message) {
-  try {
-    code();
-    ADD_FAILURE() << "accepted; expected: " << message;
-  } catch (const Error& e) {
-    EXPECT_EQ(e.kind(), ErrorKind::invalid_kernel) << e.what();
-    EXPECT_EQ(e.message(), message) << e.what();
-    EXPECT_EQ(e.loc().line, refused_line) << e.what();
-    EXPECT_FALSE(e.hint().empty()) << e.what();
   }
 }
 

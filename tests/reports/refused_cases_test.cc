@@ -1,8 +1,15 @@
 // What has no meaning is refused at its line, instead of writing past an end or running nothing.
+#include "errors/refusal.h"
 #include "reports/cases.h"
 
 namespace tilewright::tests {
 namespace {
+
+void expect_refusal(const std::function<void()>& code, const std::string& message) {
+  const errors::Refusal r = errors::refusal_of(code);
+  errors::expect_refused(r, message);
+  EXPECT_FALSE(r.hint.empty()) << r.report;
+}
 
 TEST(RefusedCases, FillPastTheEndOfATile) {
   const auto fill = [] {
@@ -43,7 +50,7 @@ TEST(RefusedCases, FillAcrossTheEndAtRunTime) {
 TEST(RefusedCases, NegativeNumberOfThreads) {
   const auto build = [] {
     T::prim_func("threads", [] {
-      refused_line = __LINE__ + 1;
+      errors::broken_line = __LINE__ + 1;
       auto [bx] = T::Kernel({T::Expr(1)}, {.threads = -1});
     });
   };

@@ -219,12 +219,7 @@ void mutate_bytes(std::string& text, Random& random) {
 
 std::vector<std::string> corpus() {
   std::vector<std::string> out = {kFurther};
-  for (const auto rows : {tests::copy_rows, tests::cast_rows, tests::fill_rows, tests::transpose_rows,
-                          tests::gather_rows, tests::view_rows, tests::gemm_rows, tests::reduce_rows, tests::scan_rows,
-                          tests::atomic_rows, tests::row_kernel_rows, tests::integer_rows, tests::pattern_rows,
-                          tests::raster_rows, tests::control_rows, tests::block_rows, tests::dynamic_rows}) {
-    add_rows(rows(), out);
-  }
+  for (const tests::Part& part : tests::kParts) add_rows(part.rows(), out);
   out.push_back(examples::matmul_relu(40, 24, 17, 16, 16, 8, DType::f32).print());
   return out;
 }

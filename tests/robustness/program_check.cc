@@ -206,7 +206,7 @@ std::string check_program(const Program& program, const std::string& name, Rando
     runs.add("the compiled kernel of " + name, [=] { kernel.run(shared->values); });
     return {};
   } catch (const std::exception& e) {
-    return "compiled: " + check_refusal(e, false);
+    return fmt::format("the CPU has code for it, but compile() refuses it: {}", e.what());
   }
 }
 

@@ -34,7 +34,7 @@ class Deadline {
 // What became of the cases of one run.
 struct Tally {
   int64_t cases = 0, refused = 0, programs = 0;
-  int64_t printed_equal = 0, refused_by_cpu = 0, refused_by_cuda = 0;
+  int64_t refused_by_cpu = 0, refused_by_cuda = 0;
   int64_t not_run = 0, ran = 0, failed = 0, long_runs = 0, compiled = 0;
   std::string text() const;
 };

@@ -89,6 +89,7 @@ void Runs::flush() {
   while (first < runs_.size()) {
     progress().current = int(first);
     const pid_t child = fork();
+    if (child < 0) throw std::runtime_error("no process can be started");
     if (child == 0) {
       alarm(0);
       for (size_t i = first; i < runs_.size(); ++i) {

@@ -41,7 +41,9 @@ inline std::string read_text(const std::filesystem::path& path) {
 }
 
 inline void write_text(const std::filesystem::path& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << text;
+  std::ofstream out(path, std::ios::binary | std::ios::trunc);
+  out << text;
+  if (!out.flush()) throw std::runtime_error(path.string() + " cannot be written");
 }
 
 // Starts `body` in a child process; its result is the exit code (99: it threw).
