@@ -86,7 +86,7 @@ class Launch {
   Profile profile(const ProfileOptions& options = {}) const;
   // What the arguments cost or leave out: a grid without blocks ("empty_grid").
   const std::vector<Remark>& remarks() const;
-  const Impl& impl() const { return *impl_; }
+  const Impl& impl() const { return *impl_; }  // for the library itself
 
  private:
   std::shared_ptr<Impl> impl_;

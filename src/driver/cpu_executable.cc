@@ -8,7 +8,6 @@
 #include "support/error.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -200,7 +199,7 @@ void CpuLaunch::run_kernel(size_t index, unsigned interrupts_before) const {
 void CpuExecutable::check_scratch(size_t index, int64_t blocks) const {
   const int64_t bytes = module_.entries[index].scratch_bytes;
   const int64_t threads = std::min<int64_t>(num_threads_, blocks);
-  const int64_t memory = int64_t(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  const int64_t memory = physical_memory_bytes();
   if (threads == 0 || bytes <= memory / threads) return;
   const ir::Kernel& kernel = program_.kernels[index];
   throw invalid_kernel(kernel.loc,

@@ -150,15 +150,6 @@ bool join_quotient_and_remainder(LinearForm& form, DType dtype) {
 
 }  // namespace
 
-int num_nodes(const Expr& e, int limit) {
-  int n = 1;
-  for (const Expr& a : e.args()) {
-    if (n >= limit) return limit;
-    n += num_nodes(a, limit - n);
-  }
-  return n;
-}
-
 Expr simplify_sum(const Expr& e, const Facts& facts) {
   if (!is_integer(e.dtype())) return e;
   LinearForm form = linear_form(e);

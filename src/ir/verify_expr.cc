@@ -73,13 +73,20 @@ void VarScopes::use(const Expr& var, const Loc& loc) const {
       .hint("cast the variable");
 }
 
-void ExprChecker::check(const Expr& e, const Loc& loc) {
-  heights_.clear();
-  if (e && e->size > kMaxExprSize) {
-    throw invalid_kernel(loc, "an expression with more than {} parts", kMaxExprSize)
-        .hint("bind parts that are used more than once with T::let");
+void check_size(const Expr& e, const Loc& loc) {
+  if (e->height > kMaxNesting) {
+    throw invalid_kernel(loc, "an expression nested more than {} deep", kMaxNesting)
+        .hint("bind parts of it with T::let");
   }
-  visit(e, 0, true, loc);
+  if (e->size <= kMaxExprSize) return;
+  throw invalid_kernel(loc, "an expression with more than {} parts", kMaxExprSize)
+      .hint("bind parts that are used more than once with T::let");
+}
+
+void ExprChecker::check(const Expr& e, const Loc& loc) {
+  seen_.clear();
+  if (e) check_size(e, loc);
+  visit(e, true, loc);
 }
 
 void ExprChecker::check(const Expr& e, DType dtype, std::string_view what, const Loc& loc) {
@@ -96,7 +103,7 @@ void ExprChecker::check_launch_value(const Expr& e, std::string_view what, const
   while (!left.empty()) {
     const ExprNode* node = left.back();
     left.pop_back();
-    if (heights_.erase(node) == 0) continue;  // seen already
+    if (seen_.erase(node) == 0) continue;  // checked already
     if (is_float(node->dtype)) {
       throw invalid_kernel(loc, "{} is computed with {}", what, to_string(node->dtype))
           .hint("use integer arithmetic, or pass the rounded value as an integer scalar");
@@ -111,22 +118,15 @@ void ExprChecker::check_launch_value(const Expr& e, std::string_view what, const
   }
 }
 
-// The height of `e`; nodes that are shared are visited once.
-int ExprChecker::visit(const Expr& e, int depth, bool certain, const Loc& loc) {
+// Nodes that are shared are visited once.
+void ExprChecker::visit(const Expr& e, bool certain, const Loc& loc) {
   if (!e) throw invalid_kernel(loc, "an expression is missing").hint("the statement was built without a value");
-  const auto known = heights_.find(&*e);
-  const int height = known == heights_.end() ? 1 : known->second;
-  if (depth + height > kMaxNesting) {
-    throw invalid_kernel(loc, "an expression nested more than {} deep", kMaxNesting)
-        .hint("bind parts of it with T::let");
-  }
-  if (known != heights_.end()) return height;
+  if (!seen_.insert(&*e).second) return;
   if (e.is(ExprKind::var)) scopes_.use(e, loc);
-  int tallest = 0;
   for (size_t i = 0; i < e.args().size(); ++i) {
     // A side of a select may never be evaluated.
     const bool always = certain && !(e.is(ExprKind::select) && i > 0);
-    tallest = std::max(tallest, visit(e.arg(i), depth + 1, always, loc));
+    visit(e.arg(i), always, loc);
   }
   if (e.is(ExprKind::load)) {
     const Loc& at = e.loc().known() ? e.loc() : loc;
@@ -141,8 +141,6 @@ int ExprChecker::visit(const Expr& e, int depth, bool certain, const Loc& loc) {
           tile);
     }
   }
-  heights_.emplace(&*e, tallest + 1);
-  return tallest + 1;
 }
 
 const Tile& ExprChecker::check_tile(TileId id, const Loc& loc) const {

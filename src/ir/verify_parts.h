@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace tilewright::ir {
@@ -18,6 +19,9 @@ void check_atomic(AtomicKind kind, MemoryOrder order, const Tile& tile, const Lo
 
 // An identifier of C and C++, no keyword, at most 64 characters.
 void check_name(std::string_view name, const Loc& loc);
+
+// Bounds an expression, so that no walk of it overflows the stack and no text of it is endless.
+void check_size(const Expr& e, const Loc& loc);
 
 enum class VarRole : uint8_t { scalar, block, thread, loop, let };
 
@@ -74,14 +78,14 @@ class ExprChecker {
   void check_ref(const TileRef& ref, std::string_view op, const Loc& loc);
 
  private:
-  int visit(const Expr& e, int depth, bool certain, const Loc& loc);
+  void visit(const Expr& e, bool certain, const Loc& loc);
   void check_region_dim(const TileRef& ref, size_t d, std::string_view op, const Loc& loc) const;
 
   VarScopes& scopes_;
   const Kernel* kernel_ = nullptr;
   bool structure_only_;
   bool dead_;
-  std::unordered_map<const ExprNode*, int> heights_;
+  std::unordered_set<const ExprNode*> seen_;  // of the expression that is checked
 };
 
 // Tables come from passes; what an author writes as text has none yet.

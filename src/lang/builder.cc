@@ -1,7 +1,6 @@
 #include "lang/builder.h"
 
 #include "ir/loop_options.h"
-#include "ir/parse.h"
 #include "ir/verify.h"
 #include "ir/verify_parts.h"
 #include "ir/view.h"
@@ -239,8 +238,14 @@ Builder::Frame& Builder::top(const Loc& loc) {
   return frames_.back();
 }
 
+// Scopes close in the order of C++ blocks unless an author keeps their objects.
+[[noreturn]] void refuse_order() {
+  throw invalid_kernel({}, "a loop ends after the kernel, or inside a loop or branch, that it does not stand in")
+      .hint("write loops as for (auto i : T::serial(n)) { ... }, and let kernels end with their C++ block");
+}
+
 Builder::Frame Builder::pop(FrameKind kind) {
-  if (frames_.empty() || frames_.back().kind != kind) throw internal_error({}, "scopes are closed out of order");
+  if (frames_.empty() || frames_.back().kind != kind) refuse_order();
   Frame frame = std::move(frames_.back());
   frames_.pop_back();
   return frame;
@@ -263,10 +268,7 @@ void Builder::close_loop(int depth) {
   const bool in_order = depth >= 0 && int(frames_.size()) > depth &&
                         std::all_of(frames_.begin() + depth, frames_.end(),
                                     [](const Frame& frame) { return frame.kind == FrameKind::loop; });
-  if (!in_order) {
-    throw invalid_kernel({}, "a loop ends after the kernel, or inside a loop or branch, that it does not stand in")
-        .hint("write loops as for (auto i : T::serial(n)) { ... }, and let kernels end with their C++ block");
-  }
+  if (!in_order) refuse_order();
   while (int(frames_.size()) > depth) {
     Frame frame = pop(FrameKind::loop);
     frame.loop.body = std::move(frame.stmts);
@@ -311,10 +313,8 @@ void Builder::open_if(Expr condition, Loc loc) {
 }
 
 void Builder::close_if() {
-  top({});
-  Frame frame = std::move(frames_.back());
-  frames_.pop_back();
-  const bool in_else = frame.kind == FrameKind::if_else;
+  const bool in_else = !frames_.empty() && frames_.back().kind == FrameKind::if_else;
+  Frame frame = pop(in_else ? FrameKind::if_else : FrameKind::if_then);
   ir::IfStmt branch{.condition = frame.condition, .then = in_else ? frame.then : frame.stmts, .otherwise = {}};
   if (in_else) branch.otherwise = std::move(frame.stmts);
   append(ir::make_stmt(std::move(branch), frame.loc));

@@ -121,8 +121,11 @@ class Builder {
   std::unordered_map<int, Handle> handles_;
   // The nodes of this program's variables and loads, each with the number of the kernel that was open. They are kept,
   // so that no other node can have their address.
-  std::unordered_map<const ir::ExprNode*, int> made_;
-  std::vector<ir::Expr> kept_;
+  struct Made {
+    ir::Expr expr;
+    int kernel;
+  };
+  std::unordered_map<const ir::ExprNode*, Made> made_;
   std::optional<Error> deferred_;
 };
 

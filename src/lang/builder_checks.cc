@@ -30,8 +30,7 @@ const Builder::Handle& Builder::handle(int number, const Loc& loc) const {
 }
 
 Expr Builder::keep(Expr e) {
-  made_.emplace(&*e, kernel_count_);
-  kept_.push_back(e);
+  made_.try_emplace(&*e, Made{.expr = e, .kernel = kernel_count_});
   return e;
 }
 
@@ -51,7 +50,7 @@ void Builder::check_made(const Expr& e, const Loc& loc) const {
           .note("this program", program_.loc)
           .hint("expressions belong to the T::prim_func that they are made in");
     }
-    if (!is_load || made->second == kernel_count_) continue;
+    if (!is_load || made->second.kernel == kernel_count_) continue;
     throw invalid_kernel(loc, "an element of {} that was read in another kernel is used here", next->name)
         .note("this kernel", kernel_.loc)
         .hint("read it here; on-chip tiles live in one kernel, T::alloc_global passes data on");

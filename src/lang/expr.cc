@@ -1,5 +1,5 @@
 #include "ir/expr.h"
-#include "ir/parse.h"
+#include "ir/verify_parts.h"
 
 #include "ir/simplify.h"
 #include "lang/convert.h"
@@ -121,14 +121,7 @@ DType Expr::dtype() const { return to_strong(*this).dtype(); }
 
 // Bounded where it grows, so that a C++ loop cannot make what no stack holds and no text can spell.
 Expr from_ir(const ir::Expr& e) {
-  if (e->height > ir::kMaxNesting) {
-    throw invalid_kernel(e.loc(), "an expression nested more than {} deep", ir::kMaxNesting)
-        .hint("bind parts of it with T::let");
-  }
-  if (e->size > ir::kMaxExprSize) {
-    throw invalid_kernel(e.loc(), "an expression with more than {} parts", ir::kMaxExprSize)
-        .hint("bind parts that are used more than once with T::let");
-  }
+  ir::check_size(e, e.loc());
   return Expr(e.node(), false);
 }
 

@@ -26,7 +26,12 @@ thread_local std::unique_ptr<Builder> open_builder;
 
 }  // namespace
 
-Builder* current_builder() { return open_builder.get(); }
+ir::Expr checked_difference(const ir::Expr& a, const ir::Expr& b, const Loc& loc) {
+  if (!open_builder) return difference(a, b);
+  open_builder->check_made(a, loc);
+  open_builder->check_made(b, loc);
+  return open_builder->adopt(difference(a, b));
+}
 
 Loc to_loc(SourcePos pos) { return Loc::at(pos.file, pos.line); }
 
@@ -54,10 +59,7 @@ ops::Operand to_operand(const Operand& operand) {
     const ir::Expr begin = to_index(s.begin, "an index", loc);
     ops::Subscript subscript{.begin = begin, .extent = {}};
     if (s.kind == Subscript::Kind::range) {
-      const ir::Expr end = to_index(s.end, "the end of a slice", loc);
-      b.check_made(end, loc);
-      b.check_made(begin, loc);
-      subscript.extent = b.adopt(difference(end, begin));
+      subscript.extent = checked_difference(to_index(s.end, "the end of a slice", loc), begin, loc);
     }
     if (s.kind == Subscript::Kind::whole) subscript.extent = d < shape.size() ? shape[d] : ir::int_imm(1);
     // Read once: the operation may write what the index reads.

@@ -11,14 +11,6 @@ namespace {
 
 using Options = std::vector<detail::LoopOption>;
 
-// end - begin, or begin - end for a loop that counts down.
-ir::Expr span_of(const ir::Expr& begin, const ir::Expr& end, bool up, const Loc& loc) {
-  Builder* b = current_builder();
-  if (b) b->check_made(begin, loc), b->check_made(end, loc);
-  ir::Expr span = up ? difference(end, begin) : difference(begin, end);
-  return b ? b->adopt(std::move(span)) : span;
-}
-
 detail::LoopRange<1> range(detail::LoopKindTag kind, const Expr& start, const Expr& stop, int64_t step, Options options,
                            SourcePos pos) {
   const Loc loc = to_loc(pos);
@@ -30,7 +22,7 @@ detail::LoopRange<1> range(detail::LoopKindTag kind, const Expr& start, const Ex
     throw invalid_kernel(loc, "a loop from {} to {} has more iterations than 64 bits can count", *from, *to)
         .hint("nest two loops");
   }
-  const ir::Expr span = span_of(begin, end, step > 0, loc);
+  const ir::Expr span = step > 0 ? checked_difference(end, begin, loc) : checked_difference(begin, end, loc);
   const int64_t width = step > 0 ? step : -step;
   const ir::Expr count = ir::ceildiv(span, ir::int_imm(width));
   const bool may_be_negative = !(begin.is_int(0) && step > 0);
@@ -100,9 +92,14 @@ void check_persistent(const std::vector<ir::Expr>& domain, const ir::Expr& wave_
   }
   int64_t points = 1;
   bool countable = true, empty = false;
-  for (const ir::Expr& e : domain) {
-    empty |= e.is_int(0);
-    countable &= !__builtin_mul_overflow(points, e.as_int().value_or(1), &points);
+  for (size_t d = 0; d < domain.size(); ++d) {
+    empty |= domain[d].is_int(0);
+    int64_t extent = domain[d].as_int().value_or(1);
+    // The last dimension is rounded up to whole groups.
+    if (d + 1 == domain.size()) {
+      countable &= !__builtin_add_overflow(extent, std::min<int64_t>(group_size, extent) - 1, &extent);
+    }
+    countable &= !__builtin_mul_overflow(points, extent, &points);
   }
   if (!countable && !empty) {
     throw invalid_kernel(loc, "Persistent: the domain has more points than 64 bits can count").hint("nest two loops");

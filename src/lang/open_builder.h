@@ -15,7 +15,8 @@ Loc loc_of(const std::vector<Subscript>& subscripts);
 
 // The builder of the program that is being built; throws where there is none.
 Builder& builder(SourcePos pos = {.file = "", .line = 0});
-Builder* current_builder();  // null where there is none
+// a - b, of expressions of the program that is being built.
+ir::Expr checked_difference(const ir::Expr& a, const ir::Expr& b, const Loc& loc);
 
 std::vector<ir::Expr> to_extents(const std::vector<Expr>& extents, const Loc& loc);
 // Indices that read tiles are bound before the operation.

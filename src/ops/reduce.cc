@@ -191,7 +191,6 @@ ReduceMeaning reduce_meaning(const OpStmt& op, const Kernel& kernel) {
   const CombineAttrs attrs = attrs_of(op).combine;
   const DType from = kernel.tile(op.tiles[0].tile).dtype, to = kernel.tile(op.tiles[1].tile).dtype;
   return {.combine = reduction.combine,
-          .of_abs = reduction.combine.of_abs,
           .accumulate = attrs.accumulate.value_or(default_accumulate(from, to)),
           .nan_propagate = attrs.nan_propagate};
 }

@@ -36,7 +36,6 @@ bool is_reduce(const ir::OpStmt& op);
 // How a verified reduction combines elements, for passes that write it otherwise than its expansion.
 struct ReduceMeaning {
   Combine combine;
-  bool of_abs = false;
   DType accumulate = DType::f32;
   bool nan_propagate = false;
 };

@@ -398,7 +398,7 @@ void TileLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
     return inner;
   };
   Expr element = ir::cast(ir::load(src.tile, held.name, held.dtype, registers, loc), acc.dtype(), loc);
-  if (meaning.of_abs) element = ir::call(ir::MathFn::abs, element, loc);
+  if (meaning.combine.of_abs) element = ir::call(ir::MathFn::abs, element, loc);
   Block take, result = {acc.reset()};
   acc.take(element, take);
   for (const Stmt& stmt : over(along, inside_only(from, nest, std::move(take), loc))) result.push_back(stmt);

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <new>
 
 namespace tilewright {
@@ -38,6 +39,20 @@ std::optional<int64_t> product(std::span<const int64_t> extents) {
   }
   for (int64_t e : extents) {
     if (__builtin_mul_overflow(out, e, &out)) return std::nullopt;
+  }
+  return out;
+}
+
+// The largest distance of an element from the first one, in elements, of extents >= 0; nothing when it does not fit.
+std::optional<int64_t> reach(std::span<const int64_t> shape, std::span<const int64_t> strides) {
+  int64_t out = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    int64_t step = 0;
+    const int64_t steps = std::max<int64_t>(shape[d] - 1, 0);
+    if (strides[d] == INT64_MIN || __builtin_mul_overflow(steps, std::abs(strides[d]), &step) ||
+        __builtin_add_overflow(out, step, &out)) {
+      return std::nullopt;
+    }
   }
   return out;
 }
@@ -192,15 +207,9 @@ class Binder {
   }
 
   void check_reach(int position, const ir::Tensor& tensor, const BoundTensor& bound) const {
-    int64_t reach = 0;
-    bool counts = true;
-    for (size_t d = 0; d < bound.shape.size() && bound.num_elems() > 0; ++d) {
-      int64_t step = 0;
-      counts = counts && bound.strides[d] != INT64_MIN &&
-               !__builtin_mul_overflow(bound.shape[d] - 1, std::abs(bound.strides[d]), &step) &&
-               !__builtin_add_overflow(reach, step, &reach);
-    }
-    if (counts && reach < INT64_MAX / bytes_of(tensor.dtype)) return;
+    if (bound.num_elems() == 0) return;
+    const std::optional<int64_t> last = reach(bound.shape, bound.strides);
+    if (last && *last < INT64_MAX / bytes_of(tensor.dtype)) return;
     throw tensor_error(position, tensor, "strides {} reach further than an address can count", join(bound.strides))
         .hint("check the strides of the view; they are in elements");
   }
@@ -337,21 +346,17 @@ class Binder {
     for (const Expr& e : tensor.shape) bound.shape.push_back(evaluate(e, bound_.scalars));
     for (const Expr& e : tensor.strides) bound.strides.push_back(evaluate(e, bound_.scalars));
     if (tensor.strides.empty()) bound.strides = contiguous_strides(bound.shape);
-    int64_t last = 0;  // the largest offset
-    bool fits = true;
-    for (size_t d = 0; d < bound.shape.size(); ++d) {
-      int64_t step = 0;
-      fits = fits && bound.shape[d] >= 0 && bound.strides[d] >= 0 &&
-             !__builtin_mul_overflow(std::max<int64_t>(bound.shape[d] - 1, 0), bound.strides[d], &step) &&
-             !__builtin_add_overflow(last, step, &last);
-    }
-    if (!fits || last >= (INT64_MAX >> 4)) {
+    const auto is_negative = [](int64_t n) { return n < 0; };
+    const bool counts = std::none_of(bound.shape.begin(), bound.shape.end(), is_negative) &&
+                        std::none_of(bound.strides.begin(), bound.strides.end(), is_negative);
+    const std::optional<int64_t> last = counts ? reach(bound.shape, bound.strides) : std::nullopt;
+    if (!last || *last >= (INT64_MAX >> 4)) {
       throw invalid_argument("workspace {} has shape {} and strides {}, which no memory can hold", tensor.name,
                              join(bound.shape), join(bound.strides))
           .note(declared_shape(tensor), tensor.loc)
           .hint("check the extents that the arguments give");
     }
-    const size_t bytes = size_t(last + 1) * size_t(bytes_of(tensor.dtype));
+    const size_t bytes = size_t(*last + 1) * size_t(bytes_of(tensor.dtype));
     const std::shared_ptr<void> memory = options_.allocate(bytes);
     if (memory == nullptr) {
       throw invalid_argument("workspace {} needs {} bytes, more than this machine has", tensor.name, bytes)
@@ -371,12 +376,7 @@ class Binder {
 
 }  // namespace
 
-int64_t BoundTensor::num_elems() const {
-  int64_t n = 1;
-  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
-  for (int64_t e : shape) n *= e;
-  return n;
-}
+int64_t BoundTensor::num_elems() const { return product(shape).value_or(std::numeric_limits<int64_t>::max()); }
 
 std::shared_ptr<void> allocate_host_memory(size_t num_bytes) {
   void* memory = ::operator new(num_bytes, std::align_val_t(kWorkspaceAlignment), std::nothrow);

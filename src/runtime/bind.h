@@ -31,7 +31,7 @@ struct BoundTensor {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;  // in elements
 
-  int64_t num_elems() const;
+  int64_t num_elems() const;  // at most what int64_t holds
 };
 
 struct BoundArguments {

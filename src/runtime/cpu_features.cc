@@ -128,6 +128,8 @@ int cores_in_cgroups() {
 
 int usable_cores() { return std::min(cores_in_affinity_mask(), cores_in_cgroups()); }
 
+int64_t physical_memory_bytes() { return int64_t(::sysconf(_SC_PHYS_PAGES)) * ::sysconf(_SC_PAGESIZE); }
+
 CpuFeatures probe_cpu() {
   CpuFeatures out;
 #if defined(__x86_64__)

@@ -22,5 +22,6 @@ struct CpuFeatures {
 CpuFeatures probe_cpu();
 // A part of it: the affinity mask and the CPU quota of the cgroups around this process.
 int usable_cores();
+int64_t physical_memory_bytes();
 
 }  // namespace tilewright

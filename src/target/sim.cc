@@ -4,26 +4,24 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace tilewright {
 
 namespace {
 
 constexpr std::string_view kDefaultArch = "sm_80", kSeed = "seed=";
+constexpr std::string_view kSchedules[] = {"fair", "greedy", "reverse", "random"};  // of SimSchedule
 
 // One of the words behind '+'.
 bool take_word(std::string_view word, SimTarget& out) {
-  if (word == "checked")
+  const auto* const schedule = std::find(std::begin(kSchedules), std::end(kSchedules), word);
+  if (schedule != std::end(kSchedules))
+    out.adversary.schedule = SimSchedule(schedule - std::begin(kSchedules));
+  else if (word == "checked")
     out.checked = true;
-  else if (word == "fair")
-    out.adversary.schedule = SimSchedule::fair;
-  else if (word == "greedy")
-    out.adversary.schedule = SimSchedule::greedy;
-  else if (word == "reverse")
-    out.adversary.schedule = SimSchedule::reverse;
-  else if (word == "random")
-    out.adversary.schedule = SimSchedule::random;
   else if (word == "late")
     out.adversary.completion = SimCompletion::late;
   else if (word == "early")
@@ -43,7 +41,6 @@ bool take_word(std::string_view word, SimTarget& out) {
 }  // namespace
 
 std::string SimAdversary::name() const {
-  constexpr std::string_view kSchedules[] = {"fair", "greedy", "reverse", "random"};
   std::string out(kSchedules[size_t(schedule)]);
   if (completion == SimCompletion::early) out += "+early";
   if (completion == SimCompletion::random) out += "+anytime";

@@ -299,6 +299,17 @@ TEST(ExtentErrors, DomainLargerThanNumbers) {
                  "Persistent: the domain has more points than 64 bits can count");
 }
 
+// Whole groups of the last dimension are numbered.
+TEST(ExtentErrors, DomainThatGroupsRoundUpBeyondNumbers) {
+  expect_refused(refusal_of([] {
+                   in_kernel([](auto, auto, auto C) {
+                     broken_line = __LINE__ + 1;
+                     for (auto i : T::Persistent({INT64_MAX}, 4, 0)) C(i, 0) = 1;
+                   });
+                 }),
+                 "Persistent: the domain has more points than 64 bits can count");
+}
+
 TEST(ExtentErrors, StridesBeyondAddresses) {
   const Program p = T::prim_func("far", [] {
     auto s = T::dynamic("s"), m = T::dynamic("m");
@@ -344,6 +355,23 @@ TEST(ExtentErrors, Workspace) {
   EXPECT_EQ(r.message,
             "workspace workspace_0 has shape [1099511627776, 1099511627776] and strides [1099511627776, 1], "
             "which no memory can hold");
+}
+
+// The bytes fit, the elements do not.
+TEST(ExtentErrors, WorkspaceOfManyNamesForOneElement) {
+  const Program p = parse_program(R"(program p() vars 4 {
+  workspace W: f32[1099511627776, 1099511627776] strides [0, 0]
+
+  kernel k(bx@0 < 1) threads 32 {
+    tile W: global f32[1099511627776, 1099511627776] of W
+    W[bx, 0] = 1.0
+  }
+})",
+                                  "vast.tw");
+  const Refusal r = refusal_of([&] { interpret(p, {}); });
+  EXPECT_EQ(r.kind, ErrorKind::invalid_kernel);
+  EXPECT_EQ(r.message.find("the interpreter needs 9 bytes for each of 9223372036854775807 elements of W"), 0u)
+      << r.report;
 }
 
 // Without elements, whatever the other extents are.

@@ -236,6 +236,25 @@ TEST(OwnershipErrors, LoopThatEndsAfterItsKernel) {
   EXPECT_EQ(r.message, "a loop ends after the kernel, or inside a loop or branch, that it does not stand in");
 }
 
+TEST(OwnershipErrors, LoopThatEndsAfterItsBranch) {
+  for (const bool in_while : {false, true}) {
+    const Refusal r = refusal_of([&] {
+      in_kernel([&](auto, auto, auto) {
+        auto range = T::serial(4);
+        std::optional<decltype(range.begin())> turn;
+        const auto body = [&] { turn = range.begin(); };
+        const T::Expr condition = T::get_block_binding() < 2;
+        if (in_while)
+          T::while_(condition, body);
+        else
+          T::if_(condition, body);
+      });
+    });
+    EXPECT_EQ(r.kind, tilewright::ErrorKind::invalid_kernel) << r.report;
+    EXPECT_EQ(r.message, "a loop ends after the kernel, or inside a loop or branch, that it does not stand in");
+  }
+}
+
 TEST(OwnershipErrors, StatementAfterTheKernel) {
   expect_refused(refusal_of([] {
                    T::prim_func("p", [] {

@@ -1,5 +1,6 @@
 #include "runtime/interp/memory.h"
 
+#include "runtime/cpu_features.h"
 #include "support/error.h"
 #include "target/dtype.h"
 
@@ -7,8 +8,6 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-
-#include <unistd.h>
 
 namespace tilewright::interp {
 
@@ -32,7 +31,7 @@ void Storage::resize(DType dtype, std::span<const DType> dtypes, size_t count, b
   }
   const size_t unit_cost =
       sizeof(Cell) + sizeof(uint8_t) + (one_dtype ? 0 : sizeof(uint8_t)) + (tracked ? sizeof(Bound) : 0);
-  const auto memory = size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE));
+  const auto memory = size_t(physical_memory_bytes());
   if (units > memory / unit_cost) {
     throw invalid_kernel(loc, "the interpreter needs {} bytes for each of {} elements of {}, but this machine has {}",
                          unit_cost, units, name, memory)

@@ -110,10 +110,14 @@ void check_sharing(const ir::Program& program, const BoundArguments& bound, cons
 Tensors::Tensors(const ir::Program& program, const BoundArguments& bound, const std::vector<bool>& written,
                  bool tracked)
     : program_(program), bound_(bound), owner_(program.tensors.size()), storages_(program.tensors.size()) {
-  check_sharing(program, bound, written);
   find_owners();
   for (size_t row = 0; row < owner_.size(); ++row) {
-    if (owner_[row] == row) load(row, tracked);
+    if (owner_[row] == row) allocate(row, tracked);
+  }
+  // After the sizes are known to fit, as it walks all elements.
+  check_sharing(program, bound, written);
+  for (size_t row = 0; row < owner_.size(); ++row) {
+    if (owner_[row] == row && program.tensors[row].kind != ir::TensorKind::workspace) load(row, tracked);
   }
 }
 
@@ -134,17 +138,21 @@ void Tensors::find_owners() {
   }
 }
 
-void Tensors::load(size_t row, bool tracked) {
+void Tensors::allocate(size_t row, bool tracked) {
   storages_[row] = std::make_unique<Storage>();
-  Storage& storage = *storages_[row];
   const ir::Tensor& declared = program_.tensors[row];
-  const BoundTensor& tensor = bound_.tensors[row];
   std::vector<DType> dtypes;
   for (size_t other = 0; other < owner_.size(); ++other) {
     if (owner_[other] == row) dtypes.push_back(program_.tensors[other].dtype);
   }
-  storage.resize(declared.dtype, dtypes, size_t(tensor.num_elems()), tracked, declared.name, declared.loc);
-  if (declared.kind == ir::TensorKind::workspace) return;
+  storages_[row]->resize(declared.dtype, dtypes, size_t(bound_.tensors[row].num_elems()), tracked, declared.name,
+                         declared.loc);
+}
+
+void Tensors::load(size_t row, bool tracked) {
+  Storage& storage = *storages_[row];
+  const ir::Tensor& declared = program_.tensors[row];
+  const BoundTensor& tensor = bound_.tensors[row];
   const Array elements = array(int(row));
   for_each_element(tensor, [&](size_t at, int64_t offset) {
     const auto* address = static_cast<const std::byte*>(tensor.data) + offset * bytes_of(declared.dtype);

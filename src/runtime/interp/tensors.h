@@ -23,6 +23,7 @@ class Tensors {
 
  private:
   void find_owners();
+  void allocate(size_t row, bool tracked);
   void load(size_t row, bool tracked);
   void copy_back(size_t row) const;
 
