@@ -76,6 +76,7 @@ void Executor::prepare(const Block& block) {
   if (fibers_.size() < size_t(num_threads_)) fibers_.resize(size_t(num_threads_));
   warps_ = {};
   barriers_ = {};
+  current_ = -1;  // before the first, whatever this thread of the host ran before
   shared_memory_ = code_.shared();
   view_ = code_.thread();
   std::memset(shared_memory_, kPoison, size_t(code_.shared_bytes + code_.margin_bytes));
