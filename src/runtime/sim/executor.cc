@@ -1,11 +1,9 @@
 #include "runtime/sim/executor.h"
 
 #include "runtime/sim/atomics.h"
-#include "support/error.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
 #include <tuple>
 
@@ -32,19 +30,6 @@ bool same_form(WarpOp op, const Lane& a, const Lane& b) {
 // NaN as a float of any width, -1 as an integer: what nobody wrote shows in the result.
 constexpr int kPoison = 0xff;
 
-// "threads 0-31, 64"
-std::string name_threads(const std::vector<int>& ids) {
-  std::string out = ids.size() == 1 ? "thread " : "threads ";
-  for (size_t i = 0; i < ids.size();) {
-    size_t end = i + 1;
-    while (end < ids.size() && ids[end] == ids[end - 1] + 1) ++end;
-    if (i > 0) out += ", ";
-    out += end - i > 1 ? fmt::format("{}-{}", ids[i], ids[end - 1]) : fmt::format("{}", ids[i]);
-    i = end;
-  }
-  return out;
-}
-
 }  // namespace
 
 Executor& Executor::mine() {
@@ -65,7 +50,7 @@ std::optional<Finding> Executor::run(const Code& code, const Block& block, void*
   if (num_threads_ == 0) return std::nullopt;
   current_ = next();
   *view_ = &current().view;
-  switch_stack(&main_stack_, current().stack);
+  stacks_.switch_stack(&main_stack_, current().stack);
   return std::move(finding_);
 }
 
@@ -106,6 +91,7 @@ void Executor::prepare(const Block& block) {
 
 void Executor::fiber_main() {
   Executor& executor = mine();
+  executor.stacks_.begin();
   executor.code_.enter(executor.arguments_);
   executor.end_fiber();
 }
@@ -134,7 +120,7 @@ void Executor::end_fiber() {
 void Executor::stop(Finding finding) {
   finding_ = std::move(finding);
   void* unused = nullptr;
-  switch_stack(&unused, main_stack_);
+  stacks_.switch_stack(&unused, main_stack_);
   std::abort();
 }
 
@@ -195,7 +181,7 @@ void Executor::go_on(void** save) {
   if (id < 0 && wake_resting()) id = next();
   if (id < 0) {
     if (num_alive_ > 0) finding_ = deadlock();
-    switch_stack(save, main_stack_);
+    stacks_.switch_stack(save, main_stack_);
     return;
   }
   if (id == current_ && !current().ended) {
@@ -206,7 +192,7 @@ void Executor::go_on(void** save) {
   Fiber& fiber = current();
   fiber.wait = Fiber::Wait::nothing;
   *view_ = &fiber.view;
-  switch_stack(save, fiber.stack);
+  stacks_.switch_stack(save, fiber.stack);
 }
 
 void Executor::wait(Fiber::Wait why, int line) {
@@ -466,51 +452,6 @@ void Executor::copy_async_wait(unsigned pending) {
   fiber.copies.erase(fiber.copies.begin(), fiber.copies.begin() + copies);
   fiber.group_ends.erase(fiber.group_ends.begin(), fiber.group_ends.begin() + std::ptrdiff_t(groups));
   for (uint32_t& end : fiber.group_ends) end -= copies;
-}
-
-// ---- Reports ----
-
-Finding Executor::deadlock() const {
-  struct Group {
-    Fiber::Wait wait;
-    unsigned barrier;
-    uint32_t mask;
-    int line;
-    std::vector<int> threads;
-  };
-  std::vector<Group> groups;
-  for (int t = 0; t < num_threads_; ++t) {
-    const Fiber& f = fibers_[size_t(t)];
-    if (f.ended) continue;
-    const unsigned barrier = f.wait == Fiber::Wait::barrier ? f.barrier : 0;
-    const uint32_t mask = f.wait == Fiber::Wait::warp ? f.lane->mask : 0;
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-      return g.wait == f.wait && g.barrier == barrier && g.mask == mask && g.line == f.line;
-    });
-    if (same != groups.end())
-      same->threads.push_back(t);
-    else
-      groups.push_back({f.wait, barrier, mask, f.line, {t}});
-  }
-  const device::sim::Dim3 block = fibers_[0].view.block;
-  Finding out{.kind = Finding::Kind::deadlock,
-              .text = fmt::format("block {} waits for ever: {} of its {} threads have ended", block.x,
-                                  num_threads_ - num_alive_, num_threads_),
-              .site = Site::line(groups.empty() ? 0 : groups.front().line)};
-  for (const Group& g : groups) {
-    const std::string who = name_threads(g.threads);
-    const char* verb = g.threads.size() == 1 ? "waits" : "wait";
-    if (g.wait == Fiber::Wait::barrier) {
-      const Barrier& b = barriers_[g.barrier];
-      const unsigned expected = b.whole_block ? unsigned(num_alive_) : b.expected;
-      out.notes.push_back({fmt::format("{} {} at barrier {}, to which {} of {} threads came", who, verb, g.barrier,
-                                       b.arrived, expected),
-                           Site::line(g.line)});
-    } else {  // those that let others run first are never the last who could
-      out.notes.push_back({fmt::format("{} {} for the lanes {:#x} of a warp", who, verb, g.mask), Site::line(g.line)});
-    }
-  }
-  return out;
 }
 
 }  // namespace tilewright::sim
