@@ -149,6 +149,33 @@ TEST(Check, TensorsThatOverlap) {
   }
 }
 
+// Elements lie behind and before the one that the pointer names.
+TEST(Check, NegativeStrides) {
+  const auto rows = [](int64_t step) {
+    return T::prim_func("rows", [&] {
+      auto A = T::tensor("A", {4, 32}, T::f32, {.strides = {-40, 1}});
+      auto B = T::tensor("B", {4, 32}, T::f32, {.strides = {40, -1}});
+      auto [bx] = T::Kernel({4}, {.threads = 32});
+      for (auto i : T::Parallel(32)) B(bx, (i + bx * step) % 32) = A(bx, i) + A(3 - bx, i);
+      T::if_(bx == 1, [&] { B(bx + T::Expr(step), 3) = 1; });
+    });
+  };
+  std::vector<float> a(4 * 40, 1), b(4 * 40);
+  const TensorView from{.data = a.data() + 120, .dtype = DType::f32, .shape = {4, 32}, .strides = {-40, 1}};
+  const TensorView to{.data = b.data() + 31, .dtype = DType::f32, .shape = {4, 32}, .strides = {40, -1}};
+  const AddressRange range = range_of(
+      {.data = from.data, .device = DeviceKind::cpu, .shape = from.shape, .strides = from.strides}, DType::f32);
+  EXPECT_EQ(range.begin, reinterpret_cast<uintptr_t>(a.data()));
+  EXPECT_EQ(range.end, reinterpret_cast<uintptr_t>(a.data() + 152));
+  const CheckResult right = check(rows(0), {from, to}, {.num_random = 0});
+  EXPECT_TRUE(right.ok()) << right.report();
+  const CheckResult wrong = check(rows(1), {from, to}, {.num_random = 0});
+  for (const CheckRun& run : wrong.runs) {
+    ASSERT_EQ(run.findings.size(), 1u) << run.target;
+    EXPECT_EQ(run.findings[0].message().substr(0, 8), "B[2, 3]:") << run.findings[0].message();
+  }
+}
+
 // The thread that runs last decides.
 TEST(Check, ResultsThatDiffer) {
   int line = 0;
