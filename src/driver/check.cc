@@ -1,15 +1,13 @@
 #include <tilewright/check.h>
 
 #include "driver/compiled_kernel.h"
-#include "driver/session.h"
-#include "driver/sim_executable.h"
-#include "ir/verify.h"
 #include "support/error.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 
 namespace tilewright {
@@ -22,43 +20,94 @@ constexpr size_t kAlignment = 256;
 // NaN, and -1.
 constexpr int kPoison = 0xff;
 
-// A copy of a tensor's memory that nothing else lies beside.
+// A copy of memory that nothing else lies beside.
 class GuardedCopy {
  public:
-  explicit GuardedCopy(const TensorView& view) : original_(view) {
-    int64_t last = view.shape.empty() ? 0 : 1;
-    bool empty = false;
-    for (const int64_t extent : view.shape) empty = empty || extent == 0;
-    if (view.strides.empty()) {
-      for (const int64_t extent : view.shape) last *= extent;
-      last = std::max<int64_t>(last, 1) - 1;
-    } else {
-      last = 0;
-      for (size_t d = 0; d < view.shape.size(); ++d) last += (view.shape[d] - 1) * view.strides[d];
-    }
-    num_bytes_ = empty ? 0 : size_t(last + 1) * size_t(bytes_of(view.dtype));
-    memory_.reset(static_cast<unsigned char*>(
-        ::operator new(2 * kRedZoneBytes + num_bytes_ + kAlignment, std::align_val_t(kAlignment))));
-    // The copy keeps the original's distance from a multiple of 16 bytes, which decides between variants of a kernel.
-    offset_ = kRedZoneBytes + reinterpret_cast<uintptr_t>(view.data) % 16;
+  // The copy keeps the original's distance from a multiple of 16 bytes, which decides between variants of a kernel.
+  explicit GuardedCopy(AddressRange original) : original_(original), offset_(kRedZoneBytes + original.begin % 16) {
+    memory_.reset(static_cast<unsigned char*>(::operator new(size(), std::align_val_t(kAlignment), std::nothrow)));
+    if (memory_) return;
+    throw invalid_argument("a copy of {} bytes of a tensor is more than this machine has", original.num_bytes())
+        .hint("check smaller extents: the schedules are the same");
   }
 
-  TensorView fresh() {
-    std::memset(memory_.get(), kPoison, 2 * kRedZoneBytes + num_bytes_ + kAlignment);
-    if (num_bytes_ > 0) std::memcpy(memory_.get() + offset_, original_.data, num_bytes_);
-    TensorView out = original_;
-    if (original_.data != nullptr) out.data = memory_.get() + offset_;
-    return out;
+  void renew() {
+    std::memset(memory_.get(), kPoison, size());
+    const size_t bytes = original_.num_bytes();
+    if (bytes > 0) std::memcpy(memory_.get() + offset_, reinterpret_cast<const void*>(original_.begin), bytes);
   }
-  std::string bytes() const { return std::string(reinterpret_cast<const char*>(memory_.get() + offset_), num_bytes_); }
+  // Where the copy has what lies at an address of the original.
+  void* at(uintptr_t address) const { return memory_.get() + offset_ + (address - original_.begin); }
+  std::string bytes() const {
+    return std::string(reinterpret_cast<const char*>(memory_.get() + offset_), original_.num_bytes());
+  }
 
  private:
   struct Free {
     void operator()(unsigned char* p) const { ::operator delete(p, std::align_val_t(kAlignment)); }
   };
-  TensorView original_;
-  size_t num_bytes_ = 0, offset_ = 0;
+  size_t size() const { return 2 * kRedZoneBytes + original_.num_bytes() + kAlignment; }
+
+  AddressRange original_;
+  size_t offset_;
   std::unique_ptr<unsigned char, Free> memory_;
+};
+
+// Copies of the tensors among the arguments. Tensors that overlap share one.
+class GuardedArguments {
+ public:
+  // `original`: the launch of the arguments as they are, which is known to be one.
+  GuardedArguments(std::vector<Argument> arguments, const Launch::Impl& original) : arguments_(std::move(arguments)) {
+    const ir::Program& program = original.kernel->program;
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (!program.params[i].is_tensor) continue;
+      const auto row = size_t(program.params[i].index);
+      tensors_.push_back({.argument = i,
+                          .address = reinterpret_cast<uintptr_t>(original.bound.tensors[row].data),
+                          .range = range_of(original.bound.tensors[row], program.tensors[row].dtype)});
+    }
+    make_copies();
+  }
+
+  // The arguments with fresh copies.
+  std::vector<Argument> renew() {
+    for (GuardedCopy& copy : copies_) copy.renew();
+    for (const Tensor& t : tensors_) std::get<TensorView>(arguments_[t.argument]).data = copies_[t.copy].at(t.address);
+    return arguments_;
+  }
+  std::vector<std::string> bytes() const {
+    std::vector<std::string> out;
+    for (const GuardedCopy& copy : copies_) out.push_back(copy.bytes());
+    return out;
+  }
+
+ private:
+  struct Tensor {
+    size_t argument;
+    uintptr_t address;  // of the original's element 0, 0, ...
+    AddressRange range;
+    size_t copy = 0;
+  };
+
+  void make_copies() {
+    std::sort(tensors_.begin(), tensors_.end(),
+              [](const Tensor& a, const Tensor& b) { return a.range.begin < b.range.begin; });
+    // Those without elements, which begin nowhere, are first.
+    std::vector<AddressRange> ranges;
+    for (Tensor& t : tensors_) {
+      const bool empty = t.range.num_bytes() == 0;
+      if (empty || ranges.empty() || ranges.back().num_bytes() == 0 || t.range.begin >= ranges.back().end)
+        ranges.push_back(empty ? AddressRange{t.address, t.address} : t.range);
+      else
+        ranges.back().end = std::max(ranges.back().end, t.range.end);
+      t.copy = ranges.size() - 1;
+    }
+    for (const AddressRange& range : ranges) copies_.emplace_back(range);
+  }
+
+  std::vector<Argument> arguments_;
+  std::vector<Tensor> tensors_;
+  std::vector<GuardedCopy> copies_;
 };
 
 std::vector<SimAdversary> adversaries(const CheckOptions& options) {
@@ -69,15 +118,6 @@ std::vector<SimAdversary> adversaries(const CheckOptions& options) {
     out.push_back({SimSchedule::random, SimCompletion::random, options.seed + uint64_t(i)});
   }
   return out;
-}
-
-CompiledKernel compile_checked(const Program& program, const SimTarget& target) {
-  auto impl = std::make_shared<CompiledKernel::Impl>();
-  impl->program = program.ir();
-  ir::verify(impl->program);
-  impl->target = target.name();
-  impl->executable = make_sim_executable(impl->program, target, {}, impl->remarks, impl->lowered_tiles);
-  return CompiledKernel(std::move(impl));
 }
 
 }  // namespace
@@ -111,25 +151,19 @@ CheckResult check(const Program& program, std::vector<Argument> arguments, const
   if (options.num_random < 0 || options.num_random > 1000) {
     throw invalid_argument("num_random is {}", options.num_random).hint("0 to 1000");
   }
-  std::vector<std::unique_ptr<GuardedCopy>> copies(arguments.size());
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const auto* view = std::get_if<TensorView>(&arguments[i]);
-    if (view && view->device == DeviceKind::cpu) copies[i] = std::make_unique<GuardedCopy>(*view);
-  }
   CheckResult out;
   SimTarget target = sim_target_from_name("sim:" + options.arch);
   target.checked = true;
-  const CompiledKernel kernel = compile_checked(program, target);
+  const CompiledKernel kernel = compile(program, {.target = target.name()});
+  // Refuses what does not fit before anything of it is read.
+  const Launch original = kernel.bind_arguments(arguments);
+  GuardedArguments guarded(std::move(arguments), original.impl());
   std::vector<std::string> first;
   for (const SimAdversary& adversary : adversaries(options)) {
     target.adversary = adversary;
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (copies[i]) arguments[i] = copies[i]->fresh();
-    }
     CheckRun run{.target = target.name(), .findings = {}, .same_result = true};
-    run.findings = kernel.bind_arguments(arguments).impl().launch->watch(target, int64_t(kRedZoneBytes));
-    std::vector<std::string> results;
-    for (const auto& copy : copies) results.push_back(copy ? copy->bytes() : "");
+    run.findings = kernel.bind_arguments(guarded.renew()).impl().launch->watch(target, int64_t(kRedZoneBytes));
+    std::vector<std::string> results = guarded.bytes();
     if (out.runs.empty())
       first = std::move(results);
     else

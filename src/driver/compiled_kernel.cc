@@ -92,16 +92,16 @@ int64_t parameter_bits(DType dtype, const ScalarValue& value) {
   return value.i;
 }
 
-void throw_failed_check(const codegen::CheckSite& site, const long long* at) {
+Error failed_check(const codegen::CheckSite& site, const long long* at) {
   if (!site.condition.empty()) {
-    throw invalid_kernel(site.loc, "{} is assumed, but does not hold", site.condition)
+    return invalid_kernel(site.loc, "{} is assumed, but does not hold", site.condition)
         .hint("T::assume is for what every launch satisfies; T::if_ is for what some do");
   }
   const auto rank = size_t(std::count(site.shape.begin(), site.shape.end(), ',')) + 1;
   std::string index;
   for (size_t d = 0; d < std::min<size_t>(rank, 7); ++d) index += fmt::format("{}{}", d ? ", " : "", at[d]);
-  throw invalid_kernel(site.loc, "{}[{}] is {} outside its shape {}", site.tile, index,
-                       site.is_store ? "written" : "read", site.shape)
+  return invalid_kernel(site.loc, "{}[{}] is {} outside its shape {}", site.tile, index,
+                        site.is_store ? "written" : "read", site.shape)
       .note(fmt::format("{}  {}", site.tile, site.shape), site.declared)
       .hint("guard the access with T::if_ or T::if_then_else, or make the tile larger");
 }

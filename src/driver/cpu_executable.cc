@@ -190,7 +190,7 @@ void CpuLaunch::run_kernel(size_t index, unsigned interrupts_before) const {
   if (failure.site > 0) {
     const codegen::CheckSite& site = kernel_->module_.sites[size_t(failure.site - 1)];
     if (site.is_loop) throw_interrupted(text.name, site.loc, true);
-    throw_failed_check(site, failure.at);
+    throw failed_check(site, failure.at);
   }
   if (skipped) throw_interrupted(text.name, text.loc, false);
 }

@@ -21,13 +21,6 @@ namespace {
 
 constexpr int kDeviceIndex = 0;
 constexpr int64_t kMaxGridBlocks = (int64_t(1) << 31) - 1;  // of one launch along x
-constexpr uintptr_t kTensorAlignment = 16;
-
-// Mirrors tilewright::device::Failure, which generated code fills.
-struct CudaFailure {
-  long long site = 0;
-  long long at[7] = {};
-};
 
 // One text of a program, and its machine code once it is needed.
 class Variant {
@@ -166,12 +159,12 @@ void CudaLaunch::run() const {
 void CudaLaunch::wait() const {
   device_->synchronize();
   if (!failure_) return;
-  CudaFailure failure;
+  DeviceFailure failure;
   failure_->read(std::as_writable_bytes(std::span(&failure, 1)));
   if (failure.site == 0) return;
   failure_->fill(0);
   const codegen::CheckSite& site = module_->sites[size_t(failure.site - 1)];
-  throw_failed_check(site, failure.at);
+  throw failed_check(site, failure.at);
 }
 
 double CudaLaunch::time_ms() const {
@@ -211,13 +204,6 @@ Variant& CudaExecutable::variant(bool aligned) const {
   return *unaligned_;
 }
 
-size_t span_bytes(const BoundTensor& tensor, DType dtype) {
-  if (tensor.num_elems() == 0) return 0;
-  int64_t last = 0;
-  for (size_t d = 0; d < tensor.shape.size(); ++d) last += (tensor.shape[d] - 1) * tensor.strides[d];
-  return size_t(last + 1) * size_t(bytes_of(dtype));
-}
-
 std::unique_ptr<BoundLaunch> CudaExecutable::bind(const BoundArguments& bound, std::vector<int64_t> num_blocks,
                                                   std::vector<Remark>& remarks) const {
   auto launch = std::make_unique<CudaLaunch>();
@@ -233,11 +219,13 @@ std::unique_ptr<BoundLaunch> CudaExecutable::bind(const BoundArguments& bound, s
     uint64_t address = std::bit_cast<uintptr_t>(tensor.data);
     if (tensor.device == DeviceKind::cpu) {
       const ir::Tensor& declared = program_.tensors[t];
-      const size_t bytes = span_bytes(tensor, declared.dtype);
-      launch->staged_.push_back({.host = tensor.data,
+      const AddressRange range = range_of(tensor, declared.dtype);
+      const size_t bytes = range.num_bytes();
+      launch->staged_.push_back({.host = std::bit_cast<void*>(range.begin),
                                  .num_bytes = bytes,
                                  .buffer = std::make_unique<cuda::DeviceBuffer>(launch->device_, bytes)});
       address = launch->staged_.back().buffer->address();
+      if (bytes > 0) address += std::bit_cast<uintptr_t>(tensor.data) - range.begin;
       remarks.push_back(
           {.kind = "host_tensor",
            .text = fmt::format("{} lies in host memory: each launch copies its {} bytes to the GPU and back",
@@ -263,7 +251,7 @@ std::unique_ptr<BoundLaunch> CudaExecutable::bind(const BoundArguments& bound, s
   launch->kernels_ = chosen.kernels();
   launch->module_ = &chosen.module();
   if (!chosen.module().sites.empty()) {
-    launch->failure_ = std::make_unique<cuda::DeviceBuffer>(launch->device_, sizeof(CudaFailure));
+    launch->failure_ = std::make_unique<cuda::DeviceBuffer>(launch->device_, sizeof(DeviceFailure));
     launch->failure_->fill(0);
   }
   return launch;

@@ -7,6 +7,7 @@
 #include "runtime/bind.h"
 #include "target/sim.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,8 +44,17 @@ class Executable {
                                             std::vector<Remark>& remarks) const = 0;
 };
 
-// Throws Error{invalid_kernel} at a failed check of generated code.
-[[noreturn]] void throw_failed_check(const codegen::CheckSite& site, const long long* at);
+// Vectors in CUDA text take for granted that tensors begin at a multiple of so many bytes.
+constexpr uintptr_t kTensorAlignment = 16;
+
+// Mirrors tilewright::device::Failure, which CUDA text fills.
+struct DeviceFailure {
+  long long site = 0;
+  long long at[7] = {};
+};
+
+// Error{invalid_kernel} for a failed check of generated code.
+Error failed_check(const codegen::CheckSite& site, const long long* at);
 
 // Name, space, dtype and leading dimensions of each on-chip tile, for the report.
 std::string describe_tiles(const ir::Program& lowered);

@@ -20,20 +20,10 @@ namespace tilewright {
 
 namespace {
 
-constexpr uintptr_t kTensorAlignment = 16;
-
-// Mirrors tilewright::device::Failure, which generated code fills.
-struct SimFailure {
-  long long site = 0;
-  long long at[7] = {};
-};
-
 class SimExecutable : public Executable, public std::enable_shared_from_this<SimExecutable> {
  public:
   SimExecutable(const ir::Program& program, const SimTarget& target, int num_threads, std::vector<Remark>& remarks)
-      : program_(program), target_(target), num_threads_(num_threads), aligned_(program, target, remarks) {
-    aligned_.load();
-  }
+      : program_(program), target_(target), num_threads_(num_threads), aligned_(program, target, remarks) {}
 
   const std::string& source() const override { return aligned_.module().annotated; }
   std::string_view source_suffix() const override { return ".cu"; }
@@ -61,6 +51,24 @@ class SimExecutable : public Executable, public std::enable_shared_from_this<Sim
   mutable SimText aligned_;
   mutable std::unique_ptr<SimText> unaligned_;  // made when a tensor asks for it
 };
+
+// Memory that several tensors reach (views, tensors that are passed twice) becomes that of the one that begins first.
+void share_overlaps(std::vector<sim::Region>& regions) {
+  std::vector<sim::Region*> order;
+  for (sim::Region& r : regions) order.push_back(&r);
+  std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) { return a->begin < b->begin; });
+  sim::Region* owner = nullptr;
+  for (sim::Region* r : order) {
+    if (r->bytes == 0) continue;
+    if (owner == nullptr || r->begin >= owner->begin + owner->bytes) {
+      owner = r;
+      continue;
+    }
+    owner->bytes = std::max(owner->bytes, r->begin - owner->begin + r->bytes);
+    owner->unit_bytes = std::min(owner->unit_bytes, r->unit_bytes);
+    r->bytes = 0;
+  }
+}
 
 // What the blocks of one kernel found: of the lowest block that found something.
 class Findings {
@@ -110,16 +118,16 @@ class SimLaunch : public BoundLaunch {
 
  private:
   std::vector<Error> run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes) const;
-  std::optional<sim::Finding> run_block(size_t index, int64_t block, SimFailure& failure, const SimAdversary& adversary,
-                                        sim::Detector* detector) const;
+  std::optional<sim::Finding> run_block(size_t index, int64_t block, DeviceFailure& failure,
+                                        const SimAdversary& adversary, sim::Detector* detector) const;
   std::vector<sim::Region> regions() const;
 };
 
-std::optional<sim::Finding> SimLaunch::run_block(size_t index, int64_t block, SimFailure& failure,
+std::optional<sim::Finding> SimLaunch::run_block(size_t index, int64_t block, DeviceFailure& failure,
                                                  const SimAdversary& adversary, sim::Detector* detector) const {
   // A launch has 2^31 - 1 blocks along x; the text adds the first.
   int64_t first_block = block >> 30 << 30;
-  SimFailure* to_failure = &failure;
+  DeviceFailure* to_failure = &failure;
   std::vector<void*> arguments;
   for (void* const& t : tensors_) arguments.push_back(const_cast<void**>(&t));
   for (const int64_t& s : scalars_) arguments.push_back(const_cast<int64_t*>(&s));
@@ -133,7 +141,7 @@ std::optional<sim::Finding> SimLaunch::run_block(size_t index, int64_t block, Si
 }
 
 std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes) const {
-  SimFailure failure;
+  DeviceFailure failure;
   Findings findings;
   std::optional<sim::Detector> detector;
   if (how.checked) detector.emplace(regions(), text_->kernels()[index].shared_unit_bytes, red_zone_bytes);
@@ -148,30 +156,28 @@ std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int
   } else if (blocks > 1) {
     default_thread_pool(executable_->num_threads()).parallel_for(blocks, [&](int64_t block, int) { run(block); });
   }
-  // Threads that leave at a failed check let others wait for ever.
-  if (failure.site > 0) throw_failed_check(text_->module().sites[size_t(failure.site - 1)], failure.at);
   std::vector<sim::Finding>& all = findings.all();
+  // Threads that leave at a failed check let others wait for ever.
+  if (failure.site > 0) std::erase_if(all, [](const auto& f) { return f.kind == sim::Finding::Kind::deadlock; });
   if (detector) all.insert(all.end(), detector->findings().begin(), detector->findings().end());
-  return text_->errors(index, all, *bound_);
+  std::vector<Error> out = text_->errors(index, all, *bound_);
+  if (failure.site > 0) {
+    out.insert(out.begin(), failed_check(text_->module().sites[size_t(failure.site - 1)], failure.at));
+  }
+  return out;
 }
 
 std::vector<sim::Region> SimLaunch::regions() const {
   std::vector<sim::Region> out;
   for (size_t t = 0; t < tensors_.size(); ++t) {
     const ir::Tensor& declared = executable_->program().tensors[t];
-    const BoundTensor& tensor = bound_->tensors[t];
-    int64_t last = 0;
-    for (size_t d = 0; d < tensor.shape.size(); ++d) last += (tensor.shape[d] - 1) * tensor.strides[d];
-    const int64_t elems = tensor.num_elems() == 0 ? 0 : last + 1;
-    out.push_back({.begin = static_cast<const unsigned char*>(tensors_[t]),
-                   .bytes = elems * bytes_of(declared.dtype),
+    const AddressRange range = range_of(bound_->tensors[t], declared.dtype);
+    const bool empty = range.num_bytes() == 0;
+    out.push_back({.begin = static_cast<const unsigned char*>(empty ? tensors_[t] : std::bit_cast<void*>(range.begin)),
+                   .bytes = int64_t(range.num_bytes()),
                    .unit_bytes = int(bytes_of(declared.dtype))});
-    if (declared.kind != ir::TensorKind::view) continue;
-    // The same memory by another dtype.
-    sim::Region& root = out[size_t(declared.view_of)];
-    root.unit_bytes = std::min(root.unit_bytes, out.back().unit_bytes);
-    out.back().bytes = 0;
   }
+  share_overlaps(out);
   return out;
 }
 
@@ -182,7 +188,6 @@ SimText& SimExecutable::text(bool aligned) const {
     target.cuda.aligned_tensors = false;
     std::vector<Remark> ignored;
     unaligned_ = std::make_unique<SimText>(program_, target, ignored);
-    unaligned_->load();
   }
   return *unaligned_;
 }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <numeric>
 
@@ -35,38 +36,37 @@ std::vector<int64_t> coordinates_at(const layout::Layout& layout, int64_t offset
   return {};
 }
 
+// `offset` counts from the lowest address, which is not that of the element 0, 0, ... where strides are negative.
 std::vector<int64_t> coordinates_at(const BoundTensor& tensor, int64_t offset) {
   std::vector<size_t> order(tensor.shape.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return tensor.strides[a] > tensor.strides[b]; });
+                   [&](size_t a, size_t b) { return std::abs(tensor.strides[a]) > std::abs(tensor.strides[b]); });
   std::vector<int64_t> out(order.size(), 0);
   for (const size_t d : order) {
-    if (tensor.strides[d] <= 0) continue;
-    out[d] = std::min(offset / tensor.strides[d], tensor.shape[d] - 1);
-    offset -= out[d] * tensor.strides[d];
+    const int64_t step = std::abs(tensor.strides[d]);
+    if (step == 0) continue;
+    const int64_t steps = std::min(offset / step, tensor.shape[d] - 1);
+    out[d] = tensor.strides[d] > 0 ? steps : tensor.shape[d] - 1 - steps;
+    offset -= steps * step;
   }
   return offset == 0 ? out : std::vector<int64_t>();
 }
 
 }  // namespace
 
-SimText::SimText(const ir::Program& program, const SimTarget& target, std::vector<Remark>& remarks) : target_(target) {
+SimText::SimText(const ir::Program& program, const SimTarget& target, std::vector<Remark>& remarks) {
   lowered_ = passes::cuda_pipeline(program, target.cuda, remarks);
   module_ = codegen::emit_cuda(lowered_, target.cuda);
   tiles_ = describe_tiles(lowered_);
-}
-
-void SimText::load() {
-  if (code_) return;
   Session& session = Session::get();
   std::vector<sim::KernelShape> kernels;
   for (size_t k = 0; k < module_.entries.size(); ++k) {
     const codegen::CudaEntry& entry = module_.entries[k];
     kernels.push_back({entry.symbol, entry.shared_bytes, shared_unit_bytes(lowered_.kernels[k])});
   }
-  code_ = sim::Module::compile(module_.source, module_.source_map, kernels, target_, session.compiler(),
-                               session.cache(), session.options().keep_dir);
+  code_ = sim::Module::compile(module_.source, module_.source_map, kernels, target, session.compiler(), session.cache(),
+                               session.options().keep_dir);
 }
 
 // ---- Reports ----
@@ -80,7 +80,9 @@ std::string SimText::memory_name(size_t kernel, const sim::Memory& memory, const
       const std::vector<int64_t> index = coordinates_at(at, memory.offset / bytes);
       if (!index.empty()) return with_index(tensor.name, index);
     }
-    return fmt::format("{} {:+} bytes", tensor.name, memory.offset);
+    const AddressRange range = range_of(at, tensor.dtype);
+    const int64_t before = range.num_bytes() > 0 ? int64_t(reinterpret_cast<uintptr_t>(at.data) - range.begin) : 0;
+    return fmt::format("{} {:+} bytes", tensor.name, memory.offset - before);
   }
   const ir::Kernel& k = lowered_.kernels[kernel];
   const passes::SharedPlan plan = passes::shared_plan(k);

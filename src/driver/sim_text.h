@@ -16,10 +16,9 @@ class SimText {
  public:
   SimText(const ir::Program& program, const SimTarget& target, std::vector<Remark>& remarks);
 
-  void load();
   const codegen::CudaModule& module() const { return module_; }
   const std::string& tiles() const { return tiles_; }
-  const std::vector<sim::Code>& kernels() const { return code_->kernels(); }  // after load
+  const std::vector<sim::Code>& kernels() const { return code_->kernels(); }
   // What the simulator found in a kernel, at the author's lines.
   std::vector<Error> errors(size_t kernel, const std::vector<sim::Finding>& findings,
                             const BoundArguments& bound) const;
@@ -27,7 +26,6 @@ class SimText {
  private:
   std::string memory_name(size_t kernel, const sim::Memory& memory, const BoundArguments& bound) const;
 
-  SimTarget target_;
   ir::Program lowered_;
   codegen::CudaModule module_;
   std::string tiles_;

@@ -378,6 +378,18 @@ class Binder {
 
 int64_t BoundTensor::num_elems() const { return product(shape).value_or(std::numeric_limits<int64_t>::max()); }
 
+AddressRange range_of(const BoundTensor& tensor, DType dtype) {
+  if (tensor.num_elems() == 0) return {};
+  int64_t low = 0, high = 0;  // strides may be negative
+  for (size_t d = 0; d < tensor.shape.size(); ++d) {
+    const int64_t reach = (tensor.shape[d] - 1) * tensor.strides[d];
+    (reach < 0 ? low : high) += reach;
+  }
+  const auto base = reinterpret_cast<uintptr_t>(tensor.data);
+  const int64_t bytes = bytes_of(dtype);
+  return {base + uintptr_t(low * bytes), base + uintptr_t((high + 1) * bytes)};
+}
+
 std::shared_ptr<void> allocate_host_memory(size_t num_bytes) {
   void* memory = ::operator new(num_bytes, std::align_val_t(kWorkspaceAlignment), std::nothrow);
   if (memory == nullptr) return nullptr;

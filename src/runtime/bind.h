@@ -34,6 +34,13 @@ struct BoundTensor {
   int64_t num_elems() const;  // at most what int64_t holds
 };
 
+// The addresses from the first byte of a tensor's elements to behind the last; both 0 where there are none.
+struct AddressRange {
+  uintptr_t begin = 0, end = 0;
+  size_t num_bytes() const { return end - begin; }
+};
+AddressRange range_of(const BoundTensor& tensor, DType dtype);
+
 struct BoundArguments {
   std::vector<BoundTensor> tensors;  // row by row those of Program::tensors
   ScalarValues scalars;

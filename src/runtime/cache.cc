@@ -2,6 +2,7 @@
 
 #include "runtime/cache_folder.h"
 #include "runtime/owned_fd.h"
+#include "runtime/scratch.h"
 #include "support/error.h"
 #include "support/hash.h"
 #include "support/options.h"
@@ -130,32 +131,11 @@ std::string unique_name(std::string_view prefix) {
   return fmt::format("{}-{}-{}-{:08x}", prefix, ::getpid(), counter++, random());
 }
 
-// A private folder that is removed with everything in it.
-class Scratch {
- public:
-  static std::optional<Scratch> create_in(const fs::path& parent) {
-    std::string pattern = (parent / "tilewright-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) return std::nullopt;
-    return Scratch(pattern);
-  }
-  Scratch(Scratch&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Scratch& operator=(Scratch&&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
-  // Whether a compiler's few hundred kilobytes would have fitted.
-  bool has_space() const {
-    const OwnedFd fd(::open((path_ / "space").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    return fd.valid() && write_all(fd.get(), std::string(size_t(1) << 20, '\0')) == 0;
-  }
-
- private:
-  explicit Scratch(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
+// Whether a compiler's few hundred kilobytes would have fitted.
+bool has_space(const Scratch& scratch) {
+  const OwnedFd fd(::open((scratch.path() / "space").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  return fd.valid() && write_all(fd.get(), std::string(size_t(1) << 20, '\0')) == 0;
+}
 
 struct FoundFile {
   std::string name;
@@ -330,7 +310,7 @@ CacheFiles Cache::State::build(const Build& build) {
   try {
     return build(scratch->path());
   } catch (...) {
-    if (scratch->has_space()) throw;
+    if (has_space(*scratch)) throw;
   }
   remark(fmt::format("{} is full or was cleared during a build; compiling in {}", dir.string(),
                      options.temp_dir.string()));

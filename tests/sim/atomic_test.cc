@@ -1,6 +1,8 @@
 // Atomics of several threads on one element.
 #include "sim/text_machine.h"
 
+#include <cmath>
+
 namespace tilewright::test {
 namespace {
 
@@ -30,6 +32,19 @@ extern "C" __global__ void k(u32* w, i32* s, u64* d, float* f) {
   EXPECT_EQ(s, (std::vector<int32_t>{-2 * 2016, -63, 7}));
   EXPECT_EQ(d[0], uint64_t(128) << 40);
   EXPECT_EQ(f, (std::vector<float>{64, -1, -60}));
+}
+
+// As atom.max.s32 and atom.min.u32 order bits: -0 below 0.
+TEST(SimAtomic, ZerosOfBothSigns) {
+  const TextMachine machine(R"(extern "C" __global__ void k(float* f) {
+  if (threadIdx.x > 0) return;
+  reduce_max(f, 0.0f); reduce_max(f + 1, -0.0f); reduce_min(f + 2, 0.0f); reduce_min(f + 3, -0.0f);
+})");
+  std::vector<float> f = {-0.0f, 0.0f, -0.0f, 0.0f};
+  void* a = f.data();
+  ASSERT_TRUE(machine.run(1, 32, {&a}).findings.empty());
+  const bool negative[] = {false, false, true, true};
+  for (size_t i = 0; i < 4; ++i) EXPECT_EQ(std::signbit(f[i]), negative[i]) << i;
 }
 
 TEST(SimAtomic, SharedMemory) {

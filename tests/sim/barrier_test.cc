@@ -2,6 +2,9 @@
 #include "sim/text_machine.h"
 
 #include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tilewright::test {
 namespace {
@@ -123,6 +126,35 @@ TEST(SimWarp, LanesThatMeetInDifferentOperations) {
   const Outcome outcome = machine.run(1, 32, {&at});
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::misuse);
+  EXPECT_EQ(outcome.findings[0].text,
+            "lanes of warp 0 come to different operations, or name different masks: 0xffffffff and 0xffffffff");
+  EXPECT_EQ(outcome.lines[0], 5);
+  EXPECT_EQ(outcome.note_lines[0], std::vector<int>{3});
+}
+
+// One instruction of a warp has one form: how many matrices, transposed or not, which element types and extents.
+TEST(SimWarp, LanesThatMeetInFormsOfOneOperation) {
+  const std::pair<const char*, const char*> forms[] = {
+      {"load_matrix_x1(d, at)", "load_matrix_x4(d, at)"},
+      {"load_matrix_x2(d, at)", "load_matrix_x2_transposed(d, at)"},
+      {"store_matrix_x1(at, a)", "store_matrix_x2(at, a)"},
+      {"mma_m16n8k8_f32_f16(f, a, b)", "mma_m16n8k16_f32_f16(f, a, b)"},
+      {"mma_m16n8k16_f32_f16(f, a, b)", "mma_m16n8k16_f32_bf16(f, a, b)"},
+  };
+  for (const auto& [one, other] : forms) {
+    const TextMachine machine(std::string(R"(extern "C" __global__ void k() {
+  u32 a[4] = {}, b[2] = {}, d[4] = {}, at = 16 * threadIdx.x; float f[4] = {};
+  if (threadIdx.x < 16)
+    )") + one + ";\n  else\n    " +
+                                  other + ";\n}",
+                              512, "sim:sm_90a");
+    const Outcome outcome = machine.run(1, 32, {});
+    ASSERT_EQ(outcome.findings.size(), 1u) << one;
+    EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::misuse) << one;
+    EXPECT_EQ(outcome.findings[0].text, "lanes of warp 0 come to one operation on matrices in different forms") << one;
+    EXPECT_EQ(outcome.lines[0], 6) << one;
+    EXPECT_EQ(outcome.note_lines[0], std::vector<int>{4}) << one;
+  }
 }
 
 TEST(SimWarp, ALaneOutsideOfTheMask) {
@@ -134,6 +166,30 @@ TEST(SimWarp, ALaneOutsideOfTheMask) {
   const Outcome outcome = machine.run(1, 32, {&at});
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].text, "lane 0 takes the value of lane 20, which is not in the mask 0xffff");
+}
+
+// A GPU ends the launch at an address that is no multiple of what is accessed there at once.
+TEST(SimMemory, AtomsAtMisalignedAddresses) {
+  const std::pair<const char*, int> accesses[] = {
+      {"load_global_v4(a, out + 5)", 16}, {"load_global_v2(a, out + 1)", 8},    {"store_global_v4(out + 6, a)", 16},
+      {"store_global_v2(out + 3, a)", 8}, {"load_global_v1(a, bytes + 2)", 4},  {"store_global_u16(bytes + 1, 7)", 2},
+      {"load_global_u16(bytes + 3)", 2},  {"store_global_v1(bytes + 1, a)", 4}, {"reduce_add(wide, u64(1))", 8},
+  };
+  for (const auto& [access, bytes] : accesses) {
+    const TextMachine machine(std::string(R"(extern "C" __global__ void k(u32* out) {
+  u32 a[4] = {}; u8* bytes = reinterpret_cast<u8*>(out); u64* wide = reinterpret_cast<u64*>(out + 1);
+  if (threadIdx.x == 3) )") + access +
+                              ";\n}");
+    alignas(16) uint32_t out[16] = {};
+    uint32_t* at = out;
+    const Outcome outcome = machine.run(1, 32, {&at});
+    ASSERT_EQ(outcome.findings.size(), 1u) << access;
+    EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::misuse) << access;
+    EXPECT_EQ(outcome.findings[0].text, "thread 3 accesses " + std::to_string(bytes) +
+                                            " bytes at an address that is no multiple of " + std::to_string(bytes));
+    EXPECT_EQ(outcome.lines[0], 3) << access;
+    for (const uint32_t x : out) EXPECT_EQ(x, 0u) << access;
+  }
 }
 
 TEST(SimMemory, SharedAddressesOutside) {

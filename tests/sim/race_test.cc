@@ -1,5 +1,6 @@
 // Races that were put into small kernels, each without the one line that orders it, and the same kernels with it.
 #include "sim/text_machine.h"
+#include "sim/tools.h"
 
 #include <algorithm>
 
@@ -149,6 +150,66 @@ TEST(SimMemory, AnAccessBehindSharedMemory) {
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::out_of_bounds);
   EXPECT_EQ(outcome.findings[0].text, "thread 63 of block 0 writes 4 bytes outside of memory");
+  // Everywhere in the 4 KiB behind.
+  const Outcome far = run({kernel_text("if (t == 7) box[2047] = 1;"), 64, 1}, "fair");
+  ASSERT_EQ(far.findings.size(), 1u);
+  EXPECT_EQ(far.findings[0].kind, Finding::Kind::out_of_bounds);
+  ASSERT_EQ(far.findings[0].memory.size(), 1u);
+  EXPECT_EQ(far.findings[0].memory[0].offset, 8188);
+}
+
+TEST(SimMemory, AnAtomicOnWhatNobodyWrote) {
+  const std::string update = "\nif (t < 8) atomic_add_shared(4, 1);\nsync_block();\nout[t] = box[1];";
+  expect_clean("if (t == 0) box[1] = 0;\nsync_block();" + update);
+  for (const char* how : kSchedules) {
+    const Outcome outcome = run({kernel_text(update), 64, 1}, how);
+    ASSERT_EQ(outcome.findings.size(), 1u) << how;
+    EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::uninitialised);
+    EXPECT_NE(outcome.findings[0].text.find("updates atomically shared memory that nobody wrote"), std::string::npos)
+        << outcome.findings[0].text;
+    EXPECT_EQ(outcome.lines[0], 6);
+  }
+}
+
+// Plain accesses of a type that needs more than the address has.
+TEST(SimMemory, MisalignedAccesses) {
+  const auto expect = [](const std::string& access, int bytes, int64_t offset) {
+    const Outcome outcome = run({kernel_text("if (t == 2) " + access + ";"), 64, 1}, "fair");
+    ASSERT_EQ(outcome.findings.size(), 1u) << access;
+    EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::misuse) << access;
+    EXPECT_EQ(outcome.findings[0].text, "thread 2 accesses " + std::to_string(bytes) +
+                                            " bytes at an address that is no multiple of " + std::to_string(bytes));
+    ASSERT_EQ(outcome.findings[0].memory.size(), 1u) << access;
+    EXPECT_EQ(outcome.findings[0].memory[0].tensor, 0) << access;
+    EXPECT_EQ(outcome.findings[0].memory[0].offset, offset) << access;
+    EXPECT_EQ(outcome.lines[0], 5) << access;
+  };
+  expect("*reinterpret_cast<u64*>(in + 3) = 1", 8, 12);
+  expect("out[0] = u32(*reinterpret_cast<u64*>(in + 1))", 8, 4);
+  expect("*reinterpret_cast<u16*>(reinterpret_cast<u8*>(in) + 5) = 1", 2, 5);
+  expect("reduce_add(reinterpret_cast<u64*>(in + 5), u64(1))", 8, 20);
+  // clang copies 16 bytes by a function that is not told of their alignment.
+  if (Tools::get().compiler.kind() != CompilerKind::gcc) return;
+  expect("{ float v[4]; load_vector<4>(v, reinterpret_cast<float*>(in + 6)); out[0] = u32(v[3]); }", 16, 24);
+  expect("{ float v[4] = {}; store_vector<4>(reinterpret_cast<float*>(in + 10), v); }", 16, 40);
+}
+
+// What lies near an array and belongs to nobody.
+TEST(SimMemory, AnAccessBesideAnArray) {
+  const TextMachine machine(kernel_text("if (t == 9) out[64] = in[-2];"), 0, "sim:sm_80+checked");
+  std::vector<uint32_t> memory(256);
+  uint32_t *in = memory.data() + 32, *out = memory.data() + 128;
+  const auto region = [](uint32_t* first, int64_t count) {
+    return sim::Region{reinterpret_cast<unsigned char*>(first), 4 * count, 4};
+  };
+  const Outcome outcome = machine.run(1, 64, {&in, &out}, {region(in, 32), region(out, 64)}, 64);
+  ASSERT_EQ(outcome.findings.size(), 2u);
+  EXPECT_EQ(outcome.findings[0].text, "thread 9 of block 0 reads 4 bytes outside of memory");
+  EXPECT_EQ(outcome.findings[0].memory[0].tensor, 0);
+  EXPECT_EQ(outcome.findings[0].memory[0].offset, -8);
+  EXPECT_EQ(outcome.findings[1].text, "thread 9 of block 0 writes 4 bytes outside of memory");
+  EXPECT_EQ(outcome.findings[1].memory[0].tensor, 1);
+  EXPECT_EQ(outcome.findings[1].memory[0].offset, 256);
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "sim/simulated_gpu.h"
 
+#include "sim/tools.h"
+
 #include <algorithm>
 
 namespace tilewright::test {
@@ -20,14 +22,13 @@ std::vector<sim::KernelShape> kernels_of(const std::string& text) {
 }  // namespace
 
 SimulatedModule::SimulatedModule(const std::string& text) {
-  static Cache cache = Cache::open(cache_options(read_options_from_environment()));
-  static const HostCompiler compiler =
-      HostCompiler::find(host_compiler_options(read_options_from_environment()), cache);
+  Tools& tools = Tools::get();
   SourceMap map;
   map.locs.resize(size_t(std::count(text.begin(), text.end(), '\n')) + 1);
   const std::vector<sim::KernelShape> kernels = kernels_of(text);
   for (const sim::KernelShape& k : kernels) numbers_.emplace(k.symbol, numbers_.size());
-  code_ = sim::Module::compile(text + "\n", map, kernels, sim_target_from_name("sim:sm_90a"), compiler, cache);
+  code_ =
+      sim::Module::compile(text + "\n", map, kernels, sim_target_from_name("sim:sm_90a"), tools.compiler, tools.cache);
 }
 
 void GpuTest::run_blocks(sim::Code kernel, const cuda::LaunchConfig& config, std::vector<void*> arguments) {

@@ -3,7 +3,6 @@
 
 #include "runtime/cuda/device.h"
 #include "runtime/sim/module.h"
-#include "support/options.h"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include "sim/text_machine.h"
 
-#include "support/options.h"
+#include "sim/tools.h"
 
 #include <algorithm>
 
@@ -8,20 +8,15 @@ namespace tilewright::test {
 
 namespace {
 
-struct Tools {
-  Cache cache = Cache::open(cache_options(read_options_from_environment()));
-  HostCompiler compiler = HostCompiler::find(host_compiler_options(read_options_from_environment()), cache);
-};
-
 constexpr const char* kFirstLine = "// the text begins";
 
 }  // namespace
 
 TextMachine::TextMachine(const std::string& body, int64_t shared_bytes, const std::string& name)
     : target(sim_target_from_name(name)) {
-  static Tools tools;
+  Tools& tools = Tools::get();
   std::string text;
-  for (const char* header : {"async_copy", "barrier", "language", "matrix", "mma", "warp"}) {
+  for (const char* header : {"async_copy", "atomic", "barrier", "language", "matrix", "memory", "mma", "warp"}) {
     text += std::string("#include <tilewright/device/cuda/") + header + ".h>\n";
   }
   text += std::string("using namespace tilewright::device;\n") + kFirstLine + "\n" + body + "\n";
@@ -34,10 +29,11 @@ TextMachine::TextMachine(const std::string& body, int64_t shared_bytes, const st
   }
 }
 
-Outcome TextMachine::run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays) const {
+Outcome TextMachine::run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays,
+                         int64_t red_zone_bytes) const {
   Outcome out;
   std::optional<sim::Detector> detector;
-  if (target.checked) detector.emplace(std::move(arrays), 1, 0);
+  if (target.checked) detector.emplace(std::move(arrays), 1, red_zone_bytes);
   for (int b = 0; b < blocks && out.findings.empty(); ++b) {
     const sim::Block block{
         .block = {unsigned(b), 0, 0}, .grid = {unsigned(blocks), 1, 1}, .threads = {unsigned(threads), 1, 1}};
@@ -48,7 +44,7 @@ Outcome TextMachine::run(int blocks, int threads, std::vector<void*> arguments, 
   if (detector) {
     for (sim::Finding& f : detector->findings()) out.findings.push_back(std::move(f));
   }
-  const auto lines = module_->lines(out.findings, "/tmp");
+  const auto lines = module_->lines(out.findings, Tools::get().options.temp_dir);
   for (const sim::Finding& f : out.findings) {
     out.lines.push_back(lines.at(f.site.value) - first_line_);
     out.note_lines.emplace_back();

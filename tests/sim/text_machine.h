@@ -26,8 +26,10 @@ class TextMachine {
  public:
   explicit TextMachine(const std::string& body, int64_t shared_bytes = 0, const std::string& target = "sim:sm_80");
 
-  // `arguments`: addresses of the kernel's arguments. Arrays that are watched are in `arrays`.
-  Outcome run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays = {}) const;
+  // `arguments`: addresses of the kernel's arguments. Arrays that are watched are in `arrays`, and so many bytes around
+  // each belong to nobody.
+  Outcome run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays = {},
+              int64_t red_zone_bytes = 0) const;
 
   SimTarget target;
 

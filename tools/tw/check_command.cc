@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -51,24 +50,23 @@ class Inputs {
   }
   void add(const ir::Tensor& tensor) {
     TensorView view{.dtype = tensor.dtype, .shape = {}};
-    int64_t last = 0;
     const std::vector<ir::Expr> strides = ir::strides_of(tensor);
     for (size_t d = 0; d < tensor.shape.size(); ++d) {
       view.shape.push_back(evaluate(tensor.shape[d], scalars_));
       view.strides.push_back(evaluate(strides[d], scalars_));
-      last += std::max<int64_t>(view.shape.back() - 1, 0) * view.strides.back();
     }
-    memory_.emplace_back(size_t(last + 1) * size_t(bytes_of(tensor.dtype)));
-    std::vector<unsigned char>& bytes = memory_.back();
+    // Of a tensor that begins at address 0: where it begins in its memory follows.
+    const AddressRange range = range_of({.data = nullptr, .shape = view.shape, .strides = view.strides}, tensor.dtype);
+    std::vector<unsigned char>& bytes = memory_.emplace_back(range.num_bytes());
     std::normal_distribution<double> normal;
-    for (int64_t i = 0; i <= last; ++i) {
-      unsigned char* const at = bytes.data() + size_t(i) * size_t(bytes_of(tensor.dtype));
+    for (size_t i = 0; i < bytes.size(); i += size_t(bytes_of(tensor.dtype))) {
+      unsigned char* const at = bytes.data() + i;
       if (is_float(tensor.dtype))
         store_float(tensor.dtype, at, normal(random_));
       else
         store_int(tensor.dtype, at, int64_t(random_() % (tensor.dtype == DType::boolean ? 2 : 4)));
     }
-    view.data = bytes.data();
+    view.data = bytes.data() - int64_t(range.begin);
     arguments_.emplace_back(view);
   }
 

@@ -30,21 +30,6 @@ void for_each_element(const BoundTensor& tensor, F f) {
   }
 }
 
-struct AddressRange {
-  uintptr_t begin = 0, end = 0;
-};
-
-AddressRange range_of(const BoundTensor& tensor, int bytes) {
-  int64_t low = 0, high = 0;
-  if (tensor.num_elems() == 0) return {};
-  for (size_t d = 0; d < tensor.shape.size(); ++d) {
-    const int64_t reach = (tensor.shape[d] - 1) * tensor.strides[d];
-    (reach < 0 ? low : high) += reach;
-  }
-  const auto base = reinterpret_cast<uintptr_t>(tensor.data);
-  return {base + uintptr_t(low * bytes), base + uintptr_t((high + 1) * bytes)};
-}
-
 bool same_view(const BoundTensor& a, const BoundTensor& b) {
   return a.data == b.data && a.shape == b.shape && a.strides == b.strides;
 }
@@ -97,7 +82,7 @@ void check_sharing(const ir::Program& program, const BoundArguments& bound, cons
       const int b_bytes = bytes_of(program.tensors[j].dtype);
       if ((!written[i] && !written[j]) || (same_view(a, b) && program.tensors[i].dtype == program.tensors[j].dtype))
         continue;
-      const AddressRange ra = range_of(a, a_bytes), rb = range_of(b, b_bytes);
+      const AddressRange ra = range_of(a, program.tensors[i].dtype), rb = range_of(b, program.tensors[j].dtype);
       if (ra.end <= rb.begin || rb.end <= ra.begin || !shares_memory(a, a_bytes, &b, b_bytes)) continue;
       throw unsupported(program.tensors[i].loc, "{} and {} overlap in memory and one of them is written",
                         program.tensors[j].name, program.tensors[i].name);

@@ -1,8 +1,9 @@
 #include "runtime/sim/atomics.h"
 
-#include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace tilewright::sim {
 
@@ -10,6 +11,15 @@ using device::sim::AtomicOp;
 using device::sim::Number;
 
 namespace {
+
+// -0 is less than 0, as it is for the atoms that compare bits.
+template <class T>
+bool is_less(T a, T b) {
+  if constexpr (std::is_floating_point_v<T>)
+    return a < b || (a == b && std::signbit(a) && !std::signbit(b));
+  else
+    return a < b;
+}
 
 template <class T, class Bits>
 Bits combine(AtomicOp op, Bits before, Bits x) {
@@ -21,8 +31,8 @@ Bits combine(AtomicOp op, Bits before, Bits x) {
         return std::bit_cast<Bits>(T(a + b));
       else
         return Bits(before + x);
-    case AtomicOp::min: return std::bit_cast<Bits>(std::min(a, b));
-    case AtomicOp::max: return std::bit_cast<Bits>(std::max(a, b));
+    case AtomicOp::min: return is_less(b, a) ? x : before;
+    case AtomicOp::max: return is_less(a, b) ? x : before;
     case AtomicOp::bit_and: return before & x;
     case AtomicOp::bit_or: return before | x;
     case AtomicOp::bit_xor: return before ^ x;

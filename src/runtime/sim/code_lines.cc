@@ -1,6 +1,7 @@
 #include "runtime/sim/code_lines.h"
 
 #include "runtime/process.h"
+#include "runtime/scratch.h"
 
 #include <tilewright/error.h>
 
@@ -8,6 +9,7 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 namespace tilewright::sim {
@@ -15,28 +17,6 @@ namespace tilewright::sim {
 namespace fs = std::filesystem;
 
 namespace {
-
-// Removed with this.
-class TemporaryFile {
- public:
-  TemporaryFile(const std::string& bytes, const fs::path& folder) {
-    std::string name = (folder / "tilewright-XXXXXX").string();
-    if (::mkdtemp(name.data()) == nullptr) return;
-    folder_ = name;
-    path_ = folder_ / "code.so";
-    std::ofstream(path_, std::ios::binary) << bytes;
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-  ~TemporaryFile() {
-    std::error_code ignored;
-    if (!folder_.empty()) fs::remove_all(folder_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path folder_, path_;
-};
 
 // For each address its own line, then "file:line" of the code and of what it was inlined into, from the inside.
 std::map<uint64_t, int> parse(const std::string& output) {
@@ -60,8 +40,11 @@ std::map<uint64_t, int> parse(const std::string& output) {
 std::map<uint64_t, int> lines_of_code(const std::string& object, const std::set<uint64_t>& addresses,
                                       const fs::path& temp_dir) {
   if (addresses.empty() || object.empty()) return {};
-  const TemporaryFile file(object, temp_dir);
-  ProcessOptions process = {.command = {"addr2line", "-e", file.path().string(), "-i", "-a"}};
+  const std::optional<Scratch> scratch = Scratch::create_in(temp_dir);
+  if (!scratch) return {};
+  const fs::path file = scratch->path() / "code.so";
+  std::ofstream(file, std::ios::binary) << object;
+  ProcessOptions process = {.command = {"addr2line", "-e", file.string(), "-i", "-a"}};
   for (const uint64_t address : addresses) process.command.push_back(fmt::format("{:#x}", address));
   try {
     const ProcessResult result = run_process(process);

@@ -11,9 +11,9 @@ namespace {
 
 constexpr size_t kMaxFindings = 50;
 
-const char* name_of(Touch touch, bool is_copy) {
-  if (is_copy) return touch == Touch::read ? "reads by an asynchronous copy" : "copies asynchronously into";
-  return touch == Touch::read ? "reads" : touch == Touch::write ? "writes" : "updates atomically";
+const char* name_of(Access access, bool is_copy) {
+  if (is_copy) return access == Access::read ? "reads by an asynchronous copy" : "copies asynchronously into";
+  return access == Access::read ? "reads" : access == Access::write ? "writes" : "updates atomically";
 }
 
 }  // namespace
@@ -28,11 +28,13 @@ Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t r
   }
 }
 
-void Detector::begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes) {
+void Detector::begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes,
+                           int64_t margin_bytes) {
   block_ = block;
   num_threads_ = num_threads;
   shared_ = shared;
   shared_bytes_ = shared_bytes;
+  margin_bytes_ = margin_bytes;
   shared_cells_.assign(size_t((shared_bytes + shared_unit_bytes_ - 1) / shared_unit_bytes_), Cell());
   clocks_.assign(size_t(num_threads) * size_t(num_threads), 0);
   floor_.assign(size_t(num_threads), num_threads == 1 ? 1 : 0);
@@ -69,7 +71,7 @@ Detector::Cell& Detector::cell(const Memory& memory, int unit_bytes) {
 
 // Calls fn(cell, memory) for each part of what is accessed; nothing where nobody shares it.
 template <class Function>
-void Detector::for_cells(const void* at, unsigned bytes, const Access& access, const Function& fn) {
+void Detector::for_cells(const void* at, unsigned bytes, const Event& event, const Function& fn) {
   const auto* const begin = static_cast<const unsigned char*>(at);
   const auto each = [&](int tensor, int64_t offset, int unit) {
     for (int64_t o = offset / unit * unit; o < offset + bytes; o += unit) {
@@ -83,20 +85,20 @@ void Detector::for_cells(const void* at, unsigned bytes, const Access& access, c
     const Region& r = tensors_[t].region;
     if (begin >= r.begin && begin + bytes <= r.begin + r.bytes) return each(int(t), begin - r.begin, r.unit_bytes);
   }
-  outside(at, bytes, access);
+  outside(at, bytes, event);
 }
 
-void Detector::access(int thread, const void* at, unsigned bytes, Touch touch, Site site) {
-  const Access now{thread, touch, site};
+void Detector::access(int thread, const void* at, unsigned bytes, Access access, Site site) {
+  const Event now{thread, access, site};
   for_cells(at, bytes, now, [&](Cell& c, const Memory& memory) {
     check(c, now, memory);
-    touch == Touch::read ? note_read(c, now) : note_write(c, now);
+    access == Access::read ? note_read(c, now) : note_write(c, now);
   });
 }
 
 void Detector::copy_begins(int thread, const void* to, const void* from, unsigned bytes, unsigned valid_bytes,
                            Site site) {
-  const Access write{thread, Touch::write, site, true}, read{thread, Touch::read, site, true};
+  const Event write{thread, Access::write, site, true}, read{thread, Access::read, site, true};
   for_cells(to, bytes, write, [&](Cell& c, const Memory& memory) {
     check(c, write, memory);
     note_write(c, write);
@@ -111,7 +113,7 @@ void Detector::copy_begins(int thread, const void* to, const void* from, unsigne
 
 void Detector::copy_ends(int thread, const void* to, const void* from, unsigned bytes, unsigned valid_bytes,
                          Site site) {
-  const Access write{thread, Touch::write, site, true}, read{thread, Touch::read, site, true};
+  const Event write{thread, Access::write, site, true}, read{thread, Access::read, site, true};
   for_cells(to, bytes, write, [&](Cell& c, const Memory&) {
     // Unless somebody wrote over it, which was reported.
     if (!c.pending) return;
@@ -126,26 +128,27 @@ void Detector::copy_ends(int thread, const void* to, const void* from, unsigned 
 }
 
 // Reports what the new access of a cell conflicts with.
-void Detector::check(Cell& c, const Access& now, const Memory& memory) {
+void Detector::check(Cell& c, const Event& now, const Memory& memory) {
   if (c.write_time == 0) {
-    if (memory.tensor < 0 && now.touch == Touch::read) {
+    if (memory.tensor < 0 && now.access != Access::write) {
       add({.kind = Finding::Kind::uninitialised,
-           .text = fmt::format("thread {} of block {} reads shared memory that nobody wrote", now.thread, block_),
+           .text = fmt::format("thread {} of block {} {} shared memory that nobody wrote", now.thread, block_,
+                               name_of(now.access, now.is_copy)),
            .site = now.site,
            .memory = {memory}},
           now.site.value, 0);
     }
   } else if (c.pending) {
     return report(now, memory, "copies asynchronously into", c.write_thread, c.write_block, c.write_site);
-  } else if (!(c.write_atomic && now.touch == Touch::atomic) &&
+  } else if (!(c.write_atomic && now.access == Access::atomic) &&
              (c.write_block != block_ || !ordered(c.write_thread, c.write_time, now.thread))) {
     return report(now, memory, c.write_atomic ? "updates atomically" : "writes", c.write_thread, c.write_block,
                   c.write_site);
   }
-  if (now.touch != Touch::read) check_readers(c, now, memory);
+  if (now.access != Access::read) check_readers(c, now, memory);
 }
 
-void Detector::check_readers(Cell& c, const Access& now, const Memory& memory) {
+void Detector::check_readers(Cell& c, const Event& now, const Memory& memory) {
   if (c.foreign_block >= 0 && c.foreign_block != block_) {
     return report(now, memory, "reads", c.foreign_thread, c.foreign_block, c.foreign_site);
   }
@@ -194,7 +197,7 @@ void Detector::add_reader(Cell& c, int thread, uint32_t time, Site site) {
   c.more_readers = i;
 }
 
-void Detector::note_read(Cell& c, const Access& now) {
+void Detector::note_read(Cell& c, const Event& now) {
   const uint32_t time = clock(now.thread)[size_t(now.thread)];
   if (c.read_time != 0 && c.read_block != block_) {
     // One reader of another block stands for all of them: no block is ordered before another.
@@ -220,12 +223,12 @@ void Detector::note_read(Cell& c, const Access& now) {
   add_reader(c, now.thread, time, now.site);
 }
 
-void Detector::note_write(Cell& c, const Access& now) {
+void Detector::note_write(Cell& c, const Event& now) {
   c.write_thread = uint16_t(now.thread);
   c.write_time = clock(now.thread)[size_t(now.thread)];
   c.write_site = now.site;
   c.write_block = int32_t(block_);
-  c.write_atomic = now.touch == Touch::atomic;
+  c.write_atomic = now.access == Access::atomic;
   c.pending = false;
   c.read_time = 0;
   c.foreign_block = -1;
@@ -234,15 +237,25 @@ void Detector::note_write(Cell& c, const Access& now) {
 
 // ---- Reports ----
 
+std::vector<Memory> Detector::memory_at(const void* at) const {
+  const auto* const p = static_cast<const unsigned char*>(at);
+  if (p >= shared_ && p < shared_ + shared_bytes_) return {{-1, p - shared_}};
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    const Region& r = tensors_[t].region;
+    if (p >= r.begin && p < r.begin + r.bytes) return {{int(t), p - r.begin}};
+  }
+  return {};
+}
+
 // Memory that is not the kernel's own, near memory of the launch. Elsewhere are the registers and arrays of threads.
-void Detector::outside(const void* at, unsigned bytes, const Access& access) {
+void Detector::outside(const void* at, unsigned bytes, const Event& event) {
   const auto* const begin = static_cast<const unsigned char*>(at);
   const auto near = [&](const unsigned char* first, int64_t size, int64_t margin) {
     return begin + bytes > first - margin && begin < first + size + margin;
   };
   Memory memory;
-  const char* verb = access.touch == Touch::read ? "reads" : "writes";
-  if (near(shared_, shared_bytes_, shared_bytes_ > 0 ? 1024 : 0)) {
+  const char* verb = event.access == Access::read ? "reads" : "writes";
+  if (near(shared_, shared_bytes_, margin_bytes_)) {
     memory = {-1, begin - shared_};
   } else {
     for (size_t t = 0; t < tensors_.size(); ++t) {
@@ -252,19 +265,19 @@ void Detector::outside(const void* at, unsigned bytes, const Access& access) {
     if (memory.tensor < 0) return;
   }
   add({.kind = Finding::Kind::out_of_bounds,
-       .text = fmt::format("thread {} of block {} {} {} bytes outside of memory", access.thread, block_, verb, bytes),
-       .site = access.site,
+       .text = fmt::format("thread {} of block {} {} {} bytes outside of memory", event.thread, block_, verb, bytes),
+       .site = event.site,
        .memory = {memory}},
-      access.site.value, 0);
+      event.site.value, 0);
 }
 
-void Detector::report(const Access& now, const Memory& memory, const char* before, int thread, int64_t block,
+void Detector::report(const Event& now, const Memory& memory, const char* before, int thread, int64_t block,
                       Site site) {
   const std::string other =
       block == block_ ? fmt::format("thread {}", thread) : fmt::format("thread {} of block {}", thread, block);
   add({.kind = Finding::Kind::race,
        .text = fmt::format("thread {} of block {} {}, {} {}, and nothing orders the two", now.thread, block_,
-                           name_of(now.touch, now.is_copy), other, before),
+                           name_of(now.access, now.is_copy), other, before),
        .site = now.site,
        .memory = {memory},
        .notes = {{.text = fmt::format("{} {}", other, before), .site = site}}},

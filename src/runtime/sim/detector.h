@@ -15,6 +15,8 @@
 
 #include "runtime/sim/findings.h"
 
+#include <tilewright/device/sim/hooks.h>
+
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -33,7 +35,7 @@ struct Region {
   int unit_bytes = 1;  // the smallest part that is accessed by itself
 };
 
-enum class Touch : uint8_t { read, write, atomic };
+using device::sim::Access;
 
 using Clock = std::vector<uint32_t>;
 
@@ -42,7 +44,9 @@ class Detector {
   // `red_zone_bytes` of memory before and behind each tensor belong to nobody.
   Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes);
 
-  void begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes);
+  // `margin_bytes` before and behind the block's shared memory belong to nobody.
+  void begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes,
+                   int64_t margin_bytes);
 
   // ---- Order ----
   // What `thread` did is known to whoever joins `to`.
@@ -52,11 +56,12 @@ class Detector {
   Clock no_clock() const { return Clock(size_t(num_threads_), 0); }
 
   // ---- Accesses ----
-  // `what` names the access in reports: "is written", ...
-  void access(int thread, const void* at, unsigned bytes, Touch touch, Site site);
+  void access(int thread, const void* at, unsigned bytes, Access access, Site site);
   void copy_begins(int thread, const void* to, const void* from, unsigned bytes, unsigned valid_bytes, Site site);
   void copy_ends(int thread, const void* to, const void* from, unsigned bytes, unsigned valid_bytes, Site site);
 
+  // For reports: what lies at an address; nothing where it is no memory of the launch.
+  std::vector<Memory> memory_at(const void* at) const;
   std::vector<Finding>& findings() { return findings_; }
 
  private:
@@ -81,9 +86,9 @@ class Detector {
     Region region;
     std::vector<std::unique_ptr<std::array<Cell, kCellsPerPage>>> pages;
   };
-  struct Access {
+  struct Event {
     int thread;
-    Touch touch;
+    Access access;
     Site site;
     bool is_copy = false;
   };
@@ -102,16 +107,16 @@ class Detector {
     return {clocks_.data() + size_t(thread) * size_t(num_threads_), size_t(num_threads_)};
   }
   template <class Function>
-  void for_cells(const void* at, unsigned bytes, const Access& access, const Function& fn);
+  void for_cells(const void* at, unsigned bytes, const Event& event, const Function& fn);
   Cell& cell(const Memory& memory, int unit_bytes);
-  void check(Cell& c, const Access& now, const Memory& memory);
-  void check_readers(Cell& c, const Access& now, const Memory& memory);
-  void note_read(Cell& c, const Access& now);
+  void check(Cell& c, const Event& now, const Memory& memory);
+  void check_readers(Cell& c, const Event& now, const Memory& memory);
+  void note_read(Cell& c, const Event& now);
   void add_reader(Cell& c, int thread, uint32_t time, Site site);
-  void note_write(Cell& c, const Access& now);
+  void note_write(Cell& c, const Event& now);
   void free_readers(Cell& c);
-  void outside(const void* at, unsigned bytes, const Access& access);
-  void report(const Access& now, const Memory& memory, const char* before, int thread, int64_t block, Site site);
+  void outside(const void* at, unsigned bytes, const Event& event);
+  void report(const Event& now, const Memory& memory, const char* before, int thread, int64_t block, Site site);
   void add(Finding finding, uint64_t first, uint64_t second);
 
   std::vector<Global> tensors_;
@@ -120,7 +125,7 @@ class Detector {
   int64_t block_ = 0;
   int num_threads_ = 0;
   const unsigned char* shared_ = nullptr;
-  int64_t shared_bytes_ = 0;
+  int64_t shared_bytes_ = 0, margin_bytes_ = 0;
   std::vector<Cell> shared_cells_;
   std::vector<uint32_t> clocks_;
   std::vector<uint32_t> floor_;  // the smallest entry of each clock

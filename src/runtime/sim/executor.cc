@@ -1,25 +1,34 @@
 #include "runtime/sim/executor.h"
 
 #include "runtime/sim/atomics.h"
-#include "support/error.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstring>
+#include <tuple>
 
 namespace tilewright::sim {
 
 using device::sim::BlockVote;
 using device::sim::Lane;
+using device::sim::Product;
 using device::sim::WarpOp;
 
 namespace {
 
+// What the lanes of one operation on matrices must agree in.
+bool same_form(WarpOp op, const Lane& a, const Lane& b) {
+  const Product &p = a.product, &q = b.product;
+  switch (op) {
+    case WarpOp::load_matrix:
+    case WarpOp::store_matrix: return a.n == b.n && a.transposed == b.transposed;
+    case WarpOp::multiply: return std::tie(p.m, p.n, p.k, p.a, p.b, p.d) == std::tie(q.m, q.n, q.k, q.a, q.b, q.d);
+    default: return true;
+  }
+}
+
 // NaN as a float of any width, -1 as an integer: what nobody wrote shows in the result.
 constexpr int kPoison = 0xff;
-// Rounds in which every thread only polled: nobody can change what they wait for.
-constexpr uint64_t kMaxIdleRounds = 10000;
 
 }  // namespace
 
@@ -41,7 +50,7 @@ std::optional<Finding> Executor::run(const Code& code, const Block& block, void*
   if (num_threads_ == 0) return std::nullopt;
   current_ = next();
   *view_ = &current().view;
-  switch_stack(&main_stack_, current().stack);
+  stacks_.switch_stack(&main_stack_, current().stack);
   return std::move(finding_);
 }
 
@@ -52,14 +61,14 @@ void Executor::prepare(const Block& block) {
   if (fibers_.size() < size_t(num_threads_)) fibers_.resize(size_t(num_threads_));
   warps_ = {};
   barriers_ = {};
-  rounds_without_progress_ = 0;
+  current_ = -1;  // before the first, whatever this thread of the host ran before
   shared_memory_ = code_.shared();
   view_ = code_.thread();
   std::memset(shared_memory_, kPoison, size_t(code_.shared_bytes + code_.margin_bytes));
   if (detector_) {
     const int64_t number =
         block.block.x + int64_t(block.grid.x) * (block.block.y + int64_t(block.grid.y) * block.block.z);
-    detector_->begin_block(number, num_threads_, shared_memory_, code_.shared_bytes);
+    detector_->begin_block(number, num_threads_, shared_memory_, code_.shared_bytes, code_.margin_bytes);
   }
   for (int t = 0; t < num_threads_; ++t) {
     Fiber& fiber = fibers_[size_t(t)];
@@ -82,6 +91,7 @@ void Executor::prepare(const Block& block) {
 
 void Executor::fiber_main() {
   Executor& executor = mine();
+  executor.stacks_.begin();
   executor.code_.enter(executor.arguments_);
   executor.end_fiber();
 }
@@ -110,7 +120,7 @@ void Executor::end_fiber() {
 void Executor::stop(Finding finding) {
   finding_ = std::move(finding);
   void* unused = nullptr;
-  switch_stack(&unused, main_stack_);
+  stacks_.switch_stack(&unused, main_stack_);
   std::abort();
 }
 
@@ -162,7 +172,7 @@ bool Executor::wake_resting() {
     warp.runnable |= warp.resting;
     warp.resting = 0;
   }
-  return found && ++rounds_without_progress_ <= kMaxIdleRounds;
+  return found;
 }
 
 // Leaves this fiber, whose state goes to `*save`, for the next, which may be the same.
@@ -171,7 +181,7 @@ void Executor::go_on(void** save) {
   if (id < 0 && wake_resting()) id = next();
   if (id < 0) {
     if (num_alive_ > 0) finding_ = deadlock();
-    switch_stack(save, main_stack_);
+    stacks_.switch_stack(save, main_stack_);
     return;
   }
   if (id == current_ && !current().ended) {
@@ -182,7 +192,7 @@ void Executor::go_on(void** save) {
   Fiber& fiber = current();
   fiber.wait = Fiber::Wait::nothing;
   *view_ = &fiber.view;
-  switch_stack(save, fiber.stack);
+  stacks_.switch_stack(save, fiber.stack);
 }
 
 void Executor::wait(Fiber::Wait why, int line) {
@@ -193,16 +203,12 @@ void Executor::wait(Fiber::Wait why, int line) {
   go_on(&fiber.stack);
 }
 
-void Executor::rest(int line) {
-  warp().resting |= 1u << current_ % kWarpSize;
-  wait(Fiber::Wait::others, line);
-}
-
 uint32_t Executor::active_mask(int line) {
   Fiber& fiber = current();
   fiber.asks_active = true;
   fiber.active = 0;
-  rest(line);
+  warp().resting |= 1u << current_ % kWarpSize;
+  wait(Fiber::Wait::others, line);
   if (fiber.active == 0) {
     uint32_t mask = 0;
     const auto is_here = [&](const Fiber& f) { return f.asks_active && f.active == 0 && f.line == line; };
@@ -254,7 +260,6 @@ void Executor::finish_barrier(unsigned id) {
     fibers_[size_t(t)].vote_result = b.count | (b.all ? 0x10000u : 0);
     if (detector_) detector_->acquire(t, b.clock);
   }
-  rounds_without_progress_ = 0;
   b = {};
 }
 
@@ -267,14 +272,11 @@ unsigned Executor::barrier(unsigned id, unsigned threads, BlockVote vote, unsign
   }
   Fiber& fiber = current();
   fiber.barrier = uint8_t(id);
-  if (!last) {
-    b.waiting[size_t(current_ / kWarpSize)] |= 1u << current_ % kWarpSize;
-    wait(Fiber::Wait::barrier, line);
-  } else {
-    fiber.vote_result = b.count | (b.all ? 0x10000u : 0);
-    if (detector_) detector_->acquire(current_, b.clock);
+  b.waiting[size_t(current_ / kWarpSize)] |= 1u << current_ % kWarpSize;
+  if (last)
     finish_barrier(id);
-  }
+  else
+    wait(Fiber::Wait::barrier, line);
   const unsigned count = fiber.vote_result & 0xffffu, all = fiber.vote_result >> 16;
   switch (vote) {
     case BlockVote::any: return count > 0;
@@ -321,7 +323,15 @@ bool Executor::try_warp_op(Fiber& fiber) {
   if ((w.arrived & mask) != mask) return false;
   for (uint32_t left = mask; left; left &= left - 1) {
     const Fiber& other = lane_of_warp(std::countr_zero(left));
-    if (other.op == fiber.op && other.lane->mask == named) continue;
+    const bool same = other.op == fiber.op && other.lane->mask == named;
+    if (same && same_form(fiber.op, *fiber.lane, *other.lane)) continue;
+    if (same) {
+      stop({.kind = Finding::Kind::misuse,
+            .text = fmt::format("lanes of warp {} come to one operation on matrices in different forms",
+                                current_ / kWarpSize),
+            .site = Site::line(fiber.line),
+            .notes = {{.text = "the other", .site = Site::line(other.line)}}});
+    }
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("lanes of warp {} come to different operations, or name different masks: {:#x} and {:#x}",
                               current_ / kWarpSize, named, other.lane->mask),
@@ -334,7 +344,6 @@ bool Executor::try_warp_op(Fiber& fiber) {
   else if (detector_)
     sync_clocks(mask);
   w.runnable |= mask;
-  rounds_without_progress_ = 0;
   return true;
 }
 
@@ -354,21 +363,33 @@ void Executor::run_warp_op(WarpOp op, uint32_t mask) {
   execute_warp_op(op, lanes.data(), *this);
 }
 
-unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned bytes, Touch touch, int line) {
+unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned bytes, Access access, int line) {
   unsigned char* const at = shared_at(thread, address, bytes, line);
-  if (detector_) detector_->access(thread, at, bytes, touch, Site::line(line));
+  // An atomic is watched where it takes place.
+  if (detector_ && access != Access::atomic) detector_->access(thread, at, bytes, access, Site::line(line));
   return at;
 }
 
-void Executor::access(const void* at, unsigned bytes, device::sim::Access access, const void* where) {
+void Executor::access(const void* at, unsigned bytes, unsigned alignment, Access access, const void* where) {
   if (detector_ == nullptr || stacks_.contains(at)) return;
-  const Touch touch = access == device::sim::Access::read ? Touch::read : Touch::write;
-  detector_->access(current_, at, bytes, touch, Site::code(where));
+  if (reinterpret_cast<uintptr_t>(at) % alignment != 0) misaligned(at, bytes, alignment, Site::code(where));
+  detector_->access(current_, at, bytes, access, Site::code(where));
+}
+
+void Executor::misaligned(const void* at, unsigned bytes, unsigned alignment, Site site) {
+  Finding finding{.kind = Finding::Kind::misuse,
+                  .text = fmt::format("thread {} accesses {} bytes at an address that is no multiple of {}", current_,
+                                      bytes, alignment),
+                  .site = site};
+  if (detector_) finding.memory = detector_->memory_at(at);
+  stop(std::move(finding));
 }
 
 unsigned long long Executor::atomic(device::sim::AtomicOp op, device::sim::Number type, void* at, unsigned long long x,
                                     unsigned long long expected, int line) {
-  if (detector_) detector_->access(current_, at, bytes_of(type), Touch::atomic, Site::line(line));
+  const unsigned bytes = bytes_of(type);
+  if (reinterpret_cast<uintptr_t>(at) % bytes != 0) misaligned(at, bytes, bytes, Site::line(line));
+  if (detector_) detector_->access(current_, at, bytes, Access::atomic, Site::line(line));
   return execute_atomic(op, type, at, x, expected);
 }
 
@@ -431,67 +452,6 @@ void Executor::copy_async_wait(unsigned pending) {
   fiber.copies.erase(fiber.copies.begin(), fiber.copies.begin() + copies);
   fiber.group_ends.erase(fiber.group_ends.begin(), fiber.group_ends.begin() + std::ptrdiff_t(groups));
   for (uint32_t& end : fiber.group_ends) end -= copies;
-}
-
-// ---- Reports ----
-
-// "threads 0-31, 64"
-std::string Executor::name_threads(const std::vector<int>& ids) const {
-  std::string out = ids.size() == 1 ? "thread " : "threads ";
-  for (size_t i = 0; i < ids.size();) {
-    size_t end = i + 1;
-    while (end < ids.size() && ids[end] == ids[end - 1] + 1) ++end;
-    if (i > 0) out += ", ";
-    out += end - i > 1 ? fmt::format("{}-{}", ids[i], ids[end - 1]) : fmt::format("{}", ids[i]);
-    i = end;
-  }
-  return out;
-}
-
-Finding Executor::deadlock() const {
-  struct Group {
-    Fiber::Wait wait;
-    unsigned barrier;
-    uint32_t mask;
-    int line;
-    std::vector<int> threads;
-  };
-  std::vector<Group> groups;
-  for (int t = 0; t < num_threads_; ++t) {
-    const Fiber& f = fibers_[size_t(t)];
-    if (f.ended) continue;
-    const unsigned barrier = f.wait == Fiber::Wait::barrier ? f.barrier : 0;
-    const uint32_t mask = f.wait == Fiber::Wait::warp ? f.lane->mask : 0;
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-      return g.wait == f.wait && g.barrier == barrier && g.mask == mask && g.line == f.line;
-    });
-    if (same != groups.end())
-      same->threads.push_back(t);
-    else
-      groups.push_back({f.wait, barrier, mask, f.line, {t}});
-  }
-  const device::sim::Dim3 block = fibers_[0].view.block;
-  Finding out{.kind = Finding::Kind::deadlock,
-              .text = fmt::format("block {} waits for ever: {} of its {} threads have ended", block.x,
-                                  num_threads_ - num_alive_, num_threads_),
-              .site = Site::line(groups.empty() ? 0 : groups.front().line)};
-  for (const Group& g : groups) {
-    const std::string who = name_threads(g.threads);
-    const char* verb = g.threads.size() == 1 ? "waits" : "wait";
-    if (g.wait == Fiber::Wait::barrier) {
-      const Barrier& b = barriers_[g.barrier];
-      const unsigned expected = b.whole_block ? unsigned(num_alive_) : b.expected;
-      out.notes.push_back({fmt::format("{} {} at barrier {}, to which {} of {} threads came", who, verb, g.barrier,
-                                       b.arrived, expected),
-                           Site::line(g.line)});
-    } else if (g.wait == Fiber::Wait::warp) {
-      out.notes.push_back({fmt::format("{} {} for the lanes {:#x} of a warp", who, verb, g.mask), Site::line(g.line)});
-    } else {
-      out.notes.push_back(
-          {fmt::format("{} {} in a loop", who, g.threads.size() == 1 ? "polls" : "poll"), Site::line(g.line)});
-    }
-  }
-  return out;
 }
 
 }  // namespace tilewright::sim

@@ -46,7 +46,7 @@ struct Warp {
   uint32_t exists = 0;    // lanes that the block has
   uint32_t alive = 0;     // those that have not ended
   uint32_t runnable = 0;  // could run now
-  uint32_t resting = 0;   // could run, but polls: the others come first
+  uint32_t resting = 0;   // could run, but let the others come first
   uint32_t arrived = 0;   // wait in an operation of the warp
 };
 
@@ -70,7 +70,6 @@ class Executor {
 
   // ---- for the hooks, in the fiber that runs ----
   Fiber& current() { return fibers_[size_t(current_)]; }
-  int current_id() const { return current_; }
   Warp& warp() { return warps_[size_t(current_ / kWarpSize)]; }
   Fiber& lane_of_warp(int lane) { return fibers_[size_t(current_ / kWarpSize * kWarpSize + lane)]; }
   unsigned barrier(unsigned id, unsigned threads, device::sim::BlockVote vote, unsigned x, int line);
@@ -80,27 +79,26 @@ class Executor {
   void copy_async_commit();
   void copy_async_wait(unsigned pending);
   // The bytes behind an address of the block's window.
-  unsigned char* shared(unsigned address, unsigned bytes, Touch touch, int line) {
-    return shared_of_thread(current_, address, bytes, touch, line);
+  unsigned char* shared(unsigned address, unsigned bytes, Access access, int line) {
+    return shared_of_thread(current_, address, bytes, access, line);
   }
   // The same for a lane of this warp that is in an operation of it.
-  unsigned char* shared_of(int lane, unsigned address, unsigned bytes, Touch touch) {
-    return shared_of_thread(current_ / kWarpSize * kWarpSize + lane, address, bytes, touch, lane_of_warp(lane).line);
+  unsigned char* shared_of(int lane, unsigned address, unsigned bytes, Access access) {
+    return shared_of_thread(current_ / kWarpSize * kWarpSize + lane, address, bytes, access, lane_of_warp(lane).line);
   }
-  // Memory behind a pointer is about to be accessed.
-  void access(const void* at, unsigned bytes, device::sim::Access access, const void* where);
+  // Memory behind a pointer is about to be accessed, in a way that relies on an alignment.
+  void access(const void* at, unsigned bytes, unsigned alignment, Access access, const void* where);
+  [[noreturn]] void misaligned(const void* at, unsigned bytes, unsigned alignment, Site site);
   unsigned long long atomic(device::sim::AtomicOp op, device::sim::Number type, void* at, unsigned long long x,
                             unsigned long long expected, int line);
   // PTX activemask: the lanes of this warp that come to the same line before anything else must happen.
   uint32_t active_mask(int line);
-  // Lets others run first.
-  void rest(int line);
   // Ends the block with a finding; does not return to the fiber.
   [[noreturn]] void stop(Finding finding);
 
  private:
   static void fiber_main();
-  unsigned char* shared_of_thread(int thread, unsigned address, unsigned bytes, Touch touch, int line);
+  unsigned char* shared_of_thread(int thread, unsigned address, unsigned bytes, Access access, int line);
   void prepare(const Block& block);
   [[noreturn]] void end_fiber();
   void wait(Fiber::Wait why, int line);
@@ -113,7 +111,6 @@ class Executor {
   bool try_warp_op(Fiber& fiber);
   void run_warp_op(device::sim::WarpOp op, uint32_t mask);
   Finding deadlock() const;
-  std::string name_threads(const std::vector<int>& ids) const;
   static void complete(PendingCopy& copy);
   unsigned char* shared_at(int thread, unsigned address, unsigned bytes, int line);
   void sync_clocks(uint32_t mask);
@@ -132,7 +129,6 @@ class Executor {
   std::array<Warp, kMaxWarps> warps_ = {};
   std::array<Barrier, kNumBarriers> barriers_ = {};
   int num_threads_ = 0, num_warps_ = 0, num_alive_ = 0, current_ = 0;
-  uint64_t rounds_without_progress_ = 0;
   std::optional<Finding> finding_;
 };
 

@@ -3,6 +3,10 @@
 #include "support/error.h"
 
 #include <sys/mman.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
 
 #include <cstdint>
 #include <cstring>
@@ -46,11 +50,51 @@ tilewright_sim_switch:
 .size tilewright_sim_switch,.-tilewright_sim_switch
 )");
 bool has_fibers() { return true; }
-void switch_stack(void** from, void* to) { tilewright_sim_switch(from, to); }
 #else
 bool has_fibers() { return false; }
-void switch_stack(void**, void*) { throw internal_error({}, "no fibers on this processor"); }
+static void tilewright_sim_switch(void**, void*) { throw internal_error({}, "no fibers on this processor"); }
 #endif
+
+#if defined(__SANITIZE_ADDRESS__)
+// The address sanitizer wants to know which stack runs, and keeps marks in stacks that are left for good.
+namespace {
+
+struct HostStack {
+  const void* bottom = nullptr;
+  size_t size = 0;
+};
+thread_local HostStack host_stack;
+
+void arrive(const Stacks& stacks, void* fake_stack) {
+  HostStack left;
+  __sanitizer_finish_switch_fiber(fake_stack, &left.bottom, &left.size);
+  if (!stacks.contains(left.bottom)) host_stack = left;
+}
+
+}  // namespace
+
+void Stacks::begin() const { arrive(*this, nullptr); }
+
+void Stacks::switch_stack(void** from, void* to) const {
+  const HostStack next = contains(to)
+                             ? HostStack{bottom_of(int((static_cast<char*>(to) - memory_) / kStackBytes)), kStackBytes}
+                             : host_stack;
+  void* fake_stack = nullptr;
+  __sanitizer_start_switch_fiber(&fake_stack, next.bottom, next.size);
+  tilewright_sim_switch(from, to);
+  arrive(*this, fake_stack);
+}
+
+static void forget_marks(char* bottom) {
+  __asan_unpoison_memory_region(bottom + kGuardBytes, kStackBytes - kGuardBytes);
+}
+#else
+void Stacks::begin() const {}
+void Stacks::switch_stack(void** from, void* to) const { tilewright_sim_switch(from, to); }
+static void forget_marks(char*) {}
+#endif
+
+char* Stacks::bottom_of(int index) const { return memory_ + size_t(index) * kStackBytes; }
 
 void Stacks::reserve(int count) {
   if (count <= count_) return;
@@ -63,7 +107,7 @@ void Stacks::reserve(int count) {
   if (memory == MAP_FAILED) throw toolchain_error("no memory for the stacks of {} simulated threads", count);
   memory_ = static_cast<char*>(memory);
   count_ = count;
-  for (int i = 0; i < count; ++i) ::mprotect(memory_ + size_t(i) * kStackBytes, kGuardBytes, PROT_NONE);
+  for (int i = 0; i < count; ++i) ::mprotect(bottom_of(i), kGuardBytes, PROT_NONE);
 }
 
 Stacks::~Stacks() {
@@ -71,7 +115,8 @@ Stacks::~Stacks() {
 }
 
 void* Stacks::prepare(int index, void (*entry)()) const {
-  char* const top = memory_ + size_t(index + 1) * kStackBytes - size_t(index) % kNumColours * kColourBytes - 64;
+  forget_marks(bottom_of(index));
+  char* const top = bottom_of(index) + kStackBytes - size_t(index) % kNumColours * kColourBytes - 64;
   // What the switch pops: six registers and the address to return to. At the entry of a function the stack pointer plus
   // 8 is a multiple of 16.
   auto* frame = reinterpret_cast<void**>((reinterpret_cast<uintptr_t>(top) & ~uintptr_t(15)) - 8);

@@ -17,17 +17,19 @@ class Stacks {
   ~Stacks();
 
   void reserve(int count);  // throws Error{toolchain} when there is no memory
-  // A stack that calls `entry` when it is switched to. `entry` must not return.
+  // A stack that calls `entry` when it is switched to. `entry` calls `begin` first and must not return.
   void* prepare(int index, void (*entry)()) const;
+  void begin() const;
+  // Saves where the running stack, one of these or the host's, is to `*from` and goes on where `to` was saved.
+  void switch_stack(void** from, void* to) const;
   bool contains(const void* p) const { return p >= memory_ && p < memory_ + size_; }
 
  private:
+  char* bottom_of(int index) const;
+
   char* memory_ = nullptr;
   size_t size_ = 0;
   int count_ = 0;
 };
-
-// Saves where this stack is to `*from` and goes on where `to` was saved.
-void switch_stack(void** from, void* to);
 
 }  // namespace tilewright::sim

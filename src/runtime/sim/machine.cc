@@ -4,15 +4,6 @@
 
 namespace tilewright::sim {
 
-namespace {
-
-Touch touch_of(device::sim::Access access) {
-  using device::sim::Access;
-  return access == Access::read ? Touch::read : access == Access::write ? Touch::write : Touch::atomic;
-}
-
-}  // namespace
-
 const device::sim::Hooks& hooks() {
   using namespace device::sim;
   static constexpr Hooks kHooks = {
@@ -25,15 +16,16 @@ const device::sim::Hooks& hooks() {
       .copy_async = [](unsigned to, const void* from, unsigned bytes, unsigned valid_bytes,
                        int line) { Executor::mine().copy_async(to, from, bytes, valid_bytes, line); },
       .copy_async_commit = [] { Executor::mine().copy_async_commit(); },
-      .copy_async_wait = [](unsigned pending, int) { Executor::mine().copy_async_wait(pending); },
+      .copy_async_wait = [](unsigned pending) { Executor::mine().copy_async_wait(pending); },
       .shared = [](unsigned address, unsigned bytes, Access access, int line) -> void* {
-        return Executor::mine().shared(address, bytes, touch_of(access), line);
+        return Executor::mine().shared(address, bytes, access, line);
       },
-      .access = [](const void* at, unsigned bytes, Access access,
-                   const void* where) { Executor::mine().access(at, bytes, access, where); },
+      .access = [](const void* at, unsigned bytes, unsigned alignment, Access access,
+                   const void* where) { Executor::mine().access(at, bytes, alignment, access, where); },
+      .misaligned = [](const void* at, unsigned bytes,
+                       int line) { Executor::mine().misaligned(at, bytes, bytes, Site::line(line)); },
       .atomic = [](AtomicOp op, Number type, void* at, unsigned long long x, unsigned long long expected,
                    int line) { return Executor::mine().atomic(op, type, at, x, expected, line); },
-      .yield = [](int line) { Executor::mine().rest(line); },
   };
   return kHooks;
 }

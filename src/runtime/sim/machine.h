@@ -6,12 +6,8 @@
 
 #include <tilewright/device/sim/hooks.h>
 
-#include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
-#include <string>
-#include <vector>
 
 namespace tilewright::sim {
 

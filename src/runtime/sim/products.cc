@@ -1,6 +1,7 @@
 #include "runtime/sim/products.h"
 
-#include <algorithm>
+#include "target/dtype.h"
+
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -18,7 +19,8 @@ namespace {
 constexpr int kLanes = 32;
 constexpr int kMaxM = 16, kMaxN = 8, kMaxK = 32;
 
-float f16_value(uint16_t bits) {
+// f16_value of target/dtype.h, which made a product of 256 x 256 x 256 take 3.7 times as long.
+float value_of_f16(uint16_t bits) {
   const uint32_t magnitude = uint32_t(bits & 0x7fffu) << 13, sign = uint32_t(bits & 0x8000u) << 16;
   // The exponent's bias goes from 15 to 127; an infinity and NaN keep theirs.
   const float finite = std::bit_cast<float>(magnitude) * 0x1p112f;
@@ -26,26 +28,8 @@ float f16_value(uint16_t bits) {
   return std::bit_cast<float>(value | sign);
 }
 
-uint16_t f16_bits(float x) {
-  if (std::isnan(x)) return 0x7fff;
-  const uint16_t sign = std::signbit(x) ? 0x8000 : 0;
-  const float magnitude = std::fabs(x);
-  if (magnitude >= 65520.0f) return sign | 0x7c00;
-  // 2^(e - 10) is one unit in the last place, also of subnormal numbers.
-  const int e = std::max(magnitude > 0 ? std::ilogb(magnitude) : -15, -14);
-  const auto units = uint32_t(std::lrint(std::ldexp(magnitude, 10 - e)));
-  return uint16_t(sign | ((uint32_t(e + 14) << 10) + units));
-}
-
-float e4m3_value(uint8_t bits) {
-  const int exponent = bits >> 3 & 15, fraction = bits & 7;
-  float magnitude = 0;
-  if ((bits & 0x7f) == 0x7f)
-    magnitude = NAN;
-  else
-    magnitude = exponent == 0 ? std::ldexp(float(fraction), -9) : std::ldexp(float(8 + fraction), exponent - 10);
-  return bits & 0x80 ? -magnitude : magnitude;
-}
+// PTX: NaN of f16 is 0x7fff.
+uint16_t f16_result(float x) { return std::isnan(x) ? 0x7fff : f16_bits(double(x)); }
 
 template <class Bits>
 Bits bits_at(const void* registers, int i) {
@@ -68,12 +52,12 @@ using Value = std::conditional_t<kType == Element::f64, double,
 template <Element kType>
 Value<kType> element(const void* registers, int i) {
   if constexpr (kType == Element::f64) return bits_at<double>(registers, i);
-  if constexpr (kType == Element::f16) return f16_value(bits_at<uint16_t>(registers, i));
+  if constexpr (kType == Element::f16) return value_of_f16(bits_at<uint16_t>(registers, i));
   if constexpr (kType == Element::bf16) return std::bit_cast<float>(uint32_t(bits_at<uint16_t>(registers, i)) << 16);
   // The lower bits are ignored.
   if constexpr (kType == Element::tf32) return std::bit_cast<float>(bits_at<uint32_t>(registers, i) & ~0x1fffu);
-  if constexpr (kType == Element::e4m3) return e4m3_value(bits_at<uint8_t>(registers, i));
-  if constexpr (kType == Element::e5m2) return f16_value(uint16_t(bits_at<uint8_t>(registers, i) << 8));
+  if constexpr (kType == Element::e4m3) return float(f8e4m3_value(bits_at<uint8_t>(registers, i)));
+  if constexpr (kType == Element::e5m2) return value_of_f16(uint16_t(bits_at<uint8_t>(registers, i) << 8));
   if constexpr (kType == Element::s8) return uint32_t(int32_t(bits_at<int8_t>(registers, i)));
   if constexpr (kType == Element::u8) return bits_at<uint8_t>(registers, i);
 }
@@ -126,7 +110,7 @@ void multiply(Lane* const* lanes, const Product& p) {
   accumulate(p, a, b, d);
   for_results(p, d, [&](T& x, int l, int i) {
     if (into_f16)
-      put(lanes[l]->d, i, f16_bits(float(x)));
+      put(lanes[l]->d, i, f16_result(float(x)));
     else
       put(lanes[l]->d, i, x);
   });

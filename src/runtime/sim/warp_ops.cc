@@ -103,7 +103,7 @@ void load_matrices(Lane* const* lanes, Executor& executor) {
     uint16_t at[8][8];
     for (int row = 0; row < 8; ++row) {
       const int l = int(m) * 8 + row;
-      std::memcpy(at[row], executor.shared_of(l, lanes[l]->address, 16, Touch::read), 16);
+      std::memcpy(at[row], executor.shared_of(l, lanes[l]->address, 16, Access::read), 16);
     }
     for (int l = 0; l < kWarpSize; ++l) {
       uint32_t word = 0;
@@ -129,7 +129,7 @@ void store_matrices(Lane* const* lanes, Executor& executor) {
     }
     for (int row = 0; row < 8; ++row) {
       const int l = int(m) * 8 + row;
-      std::memcpy(executor.shared_of(l, lanes[l]->address, 16, Touch::write), at[row], 16);
+      std::memcpy(executor.shared_of(l, lanes[l]->address, 16, Access::write), at[row], 16);
     }
   }
 }
@@ -166,8 +166,7 @@ void execute_warp_op(WarpOp op, Lane* const* lanes, Executor& executor) {
     case WarpOp::store_matrix: return store_matrices(lanes, executor);
     case WarpOp::transpose: return transpose(lanes);
     case WarpOp::multiply: return multiply_fragments(lanes);
-    case WarpOp::sync:
-    case WarpOp::num_ops: return;
+    case WarpOp::sync: return;
     default: return reduce(op, lanes);
   }
 }

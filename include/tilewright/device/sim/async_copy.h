@@ -18,8 +18,8 @@ TW_ATOM void copy_async_zero_fill(u32 to, const void* from, u32 valid_bytes, TW_
 }
 TW_ATOM void copy_async_commit() { sim::hooks->copy_async_commit(); }
 template <u32 kPending>
-TW_ATOM void copy_async_wait(TW_SIM_LINE) {
-  sim::hooks->copy_async_wait(kPending, line);
+TW_ATOM void copy_async_wait() {
+  sim::hooks->copy_async_wait(kPending);
 }
 #endif
 

@@ -82,7 +82,7 @@ TW_COMPARE_EXCHANGE(u32)
 TW_COMPARE_EXCHANGE(u64)
 #undef TW_COMPARE_EXCHANGE
 
-// The order of floats of one sign is that of their bits, reversed for negative ones; not for NaN.
+// Not for NaN; -0 counts as less than 0.
 TW_ATOM void reduce_max(float* to, float x, TW_SIM_LINE) { sim::atomic(sim::AtomicOp::max, to, x, 0.0f, line); }
 TW_ATOM void reduce_min(float* to, float x, TW_SIM_LINE) { sim::atomic(sim::AtomicOp::min, to, x, 0.0f, line); }
 

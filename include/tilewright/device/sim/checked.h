@@ -9,18 +9,20 @@ namespace tilewright::device::sim {
 extern const Hooks* hooks;
 }
 
-#define TW_SIM_ACCESS(NAME, BYTES, KIND)                                                     \
-  TW_SIM_HOOK NAME(void* at) {                                                               \
-    tilewright::device::sim::hooks->access(at, BYTES, tilewright::device::sim::Access::KIND, \
-                                           __builtin_return_address(0));                     \
+#define TW_SIM_ACCESS(NAME, BYTES, ALIGNMENT, KIND)                                                     \
+  TW_SIM_HOOK NAME(void* at) {                                                                          \
+    tilewright::device::sim::hooks->access(at, BYTES, ALIGNMENT, tilewright::device::sim::Access::KIND, \
+                                           __builtin_return_address(0));                                \
   }
-#define TW_SIM_ACCESSES(BYTES)                               \
-  TW_SIM_ACCESS(__tsan_read##BYTES, BYTES, read)             \
-  TW_SIM_ACCESS(__tsan_write##BYTES, BYTES, write)           \
-  TW_SIM_ACCESS(__tsan_unaligned_read##BYTES, BYTES, read)   \
-  TW_SIM_ACCESS(__tsan_unaligned_write##BYTES, BYTES, write) \
-  TW_SIM_ACCESS(__tsan_volatile_read##BYTES, BYTES, read)    \
-  TW_SIM_ACCESS(__tsan_volatile_write##BYTES, BYTES, write)
+// The compilers call these for an access at a multiple of its size, and of 16 bytes at a multiple of 8. Texts have no
+// such type of 16 bytes: all that they access as one piece of 16 bytes is aligned to 16, as on a GPU.
+#define TW_SIM_ACCESSES(BYTES)                                   \
+  TW_SIM_ACCESS(__tsan_read##BYTES, BYTES, BYTES, read)          \
+  TW_SIM_ACCESS(__tsan_write##BYTES, BYTES, BYTES, write)        \
+  TW_SIM_ACCESS(__tsan_unaligned_read##BYTES, BYTES, 1, read)    \
+  TW_SIM_ACCESS(__tsan_unaligned_write##BYTES, BYTES, 1, write)  \
+  TW_SIM_ACCESS(__tsan_volatile_read##BYTES, BYTES, BYTES, read) \
+  TW_SIM_ACCESS(__tsan_volatile_write##BYTES, BYTES, BYTES, write)
 TW_SIM_ACCESSES(1)
 TW_SIM_ACCESSES(2)
 TW_SIM_ACCESSES(4)
@@ -30,11 +32,11 @@ TW_SIM_ACCESSES(16)
 #undef TW_SIM_ACCESS
 
 TW_SIM_HOOK __tsan_read_range(void* at, unsigned long bytes) {
-  tilewright::device::sim::hooks->access(at, unsigned(bytes), tilewright::device::sim::Access::read,
+  tilewright::device::sim::hooks->access(at, unsigned(bytes), 1, tilewright::device::sim::Access::read,
                                          __builtin_return_address(0));
 }
 TW_SIM_HOOK __tsan_write_range(void* at, unsigned long bytes) {
-  tilewright::device::sim::hooks->access(at, unsigned(bytes), tilewright::device::sim::Access::write,
+  tilewright::device::sim::hooks->access(at, unsigned(bytes), 1, tilewright::device::sim::Access::write,
                                          __builtin_return_address(0));
 }
 TW_SIM_HOOK __tsan_init() {}

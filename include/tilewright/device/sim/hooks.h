@@ -35,7 +35,6 @@ enum class WarpOp : unsigned char {
   store_matrix,   // stmatrix: address of a row, n matrices of a
   transpose,      // movmatrix: x
   multiply,       // mma.sync: d += a * b
-  num_ops,
 };
 
 // Element types of a product.
@@ -75,15 +74,16 @@ struct Hooks {
   unsigned (*active_mask)(int line);
   void (*copy_async)(unsigned to, const void* from, unsigned bytes, unsigned valid_bytes, int line);
   void (*copy_async_commit)();
-  void (*copy_async_wait)(unsigned pending, int line);
+  void (*copy_async_wait)(unsigned pending);
   // The bytes behind an address of shared memory, to be read or written.
   void* (*shared)(unsigned address, unsigned bytes, Access access, int line);
-  // Memory behind a pointer, about to be accessed. `where` is an address in the code.
-  void (*access)(const void* at, unsigned bytes, Access access, const void* where);
+  // Memory behind a pointer, about to be accessed by code that relies on `alignment`. `where` is an address in the
+  // code.
+  void (*access)(const void* at, unsigned bytes, unsigned alignment, Access access, const void* where);
+  // An access of so many bytes at no multiple of them. Does not return.
+  void (*misaligned)(const void* at, unsigned bytes, int line);
   unsigned long long (*atomic)(AtomicOp op, Number type, void* at, unsigned long long x, unsigned long long expected,
                                int line);
-  // Lets others run: in loops that poll.
-  void (*yield)(int line);
 };
 
 }  // namespace tilewright::device::sim

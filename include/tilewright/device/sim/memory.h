@@ -20,14 +20,20 @@ template <u32 kBytes>
 struct alignas(kBytes) Piece {
   u8 at[kBytes];
 };
+template <u32 kBytes>
+TW_ATOM void check_alignment(const void* at, int line) {
+  if (reinterpret_cast<unsigned long long>(at) % kBytes != 0) hooks->misaligned(at, kBytes, line);
+}
 // To or from registers, whose alignment is that of an element.
 template <u32 kBytes>
-TW_ATOM void load(void* to, const void* from) {
+TW_ATOM void load(void* to, const void* from, int line) {
+  check_alignment<kBytes>(from, line);
   const Piece<kBytes> piece = *static_cast<const Piece<kBytes>*>(from);
   __builtin_memcpy(to, &piece, kBytes);
 }
 template <u32 kBytes>
-TW_ATOM void store(void* to, const void* from) {
+TW_ATOM void store(void* to, const void* from, int line) {
+  check_alignment<kBytes>(to, line);
   Piece<kBytes> piece;
   __builtin_memcpy(&piece, from, kBytes);
   *static_cast<Piece<kBytes>*>(to) = piece;
@@ -47,44 +53,46 @@ TW_ATOM u8 load_global_u8(const void* from) {
   return *static_cast<const u8*>(from);
 }
 template <LoadHint kHint = LoadHint::normal>
-TW_ATOM u16 load_global_u16(const void* from) {
+TW_ATOM u16 load_global_u16(const void* from, TW_SIM_LINE) {
+  sim::check_alignment<2>(from, line);
   return *static_cast<const u16*>(from);
 }
 template <LoadHint kHint = LoadHint::normal>
-TW_ATOM void load_global_v1(u32* to, const void* from) {
-  sim::load<4>(to, from);
+TW_ATOM void load_global_v1(u32* to, const void* from, TW_SIM_LINE) {
+  sim::load<4>(to, from, line);
 }
 template <LoadHint kHint = LoadHint::normal>
-TW_ATOM void load_global_v2(u32* to, const void* from) {
-  sim::load<8>(to, from);
+TW_ATOM void load_global_v2(u32* to, const void* from, TW_SIM_LINE) {
+  sim::load<8>(to, from, line);
 }
 template <LoadHint kHint = LoadHint::normal>
-TW_ATOM void load_global_v4(u32* to, const void* from) {
-  sim::load<16>(to, from);
+TW_ATOM void load_global_v4(u32* to, const void* from, TW_SIM_LINE) {
+  sim::load<16>(to, from, line);
 }
-TW_ATOM void load_global_v4(u32* to, const void* from, u64) { sim::load<16>(to, from); }
+TW_ATOM void load_global_v4(u32* to, const void* from, u64, TW_SIM_LINE) { sim::load<16>(to, from, line); }
 
 template <StoreHint kHint = StoreHint::normal>
 TW_ATOM void store_global_u8(void* to, u8 x) {
   *static_cast<u8*>(to) = x;
 }
 template <StoreHint kHint = StoreHint::normal>
-TW_ATOM void store_global_u16(void* to, u16 x) {
+TW_ATOM void store_global_u16(void* to, u16 x, TW_SIM_LINE) {
+  sim::check_alignment<2>(to, line);
   *static_cast<u16*>(to) = x;
 }
 template <StoreHint kHint = StoreHint::normal>
-TW_ATOM void store_global_v1(void* to, const u32* x) {
-  sim::store<4>(to, x);
+TW_ATOM void store_global_v1(void* to, const u32* x, TW_SIM_LINE) {
+  sim::store<4>(to, x, line);
 }
 template <StoreHint kHint = StoreHint::normal>
-TW_ATOM void store_global_v2(void* to, const u32* x) {
-  sim::store<8>(to, x);
+TW_ATOM void store_global_v2(void* to, const u32* x, TW_SIM_LINE) {
+  sim::store<8>(to, x, line);
 }
 template <StoreHint kHint = StoreHint::normal>
-TW_ATOM void store_global_v4(void* to, const u32* x) {
-  sim::store<16>(to, x);
+TW_ATOM void store_global_v4(void* to, const u32* x, TW_SIM_LINE) {
+  sim::store<16>(to, x, line);
 }
-TW_ATOM void store_global_v4(void* to, const u32* x, u64) { sim::store<16>(to, x); }
+TW_ATOM void store_global_v4(void* to, const u32* x, u64, TW_SIM_LINE) { sim::store<16>(to, x, line); }
 TW_ATOM void prefetch_l2(const void*) {}
 
 TW_ATOM u8 load_shared_u8(u32 from, TW_SIM_LINE) {
