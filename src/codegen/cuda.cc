@@ -114,10 +114,11 @@ void CudaKernelWriter::write_roles(std::span<const ir::Stmt> roles) {
 // One branch of an if, so that the compiler sees that each warp has one number of registers.
 void CudaKernelWriter::write_role(const ir::RoleStmt& role, bool first, const Loc& loc) {
   const int begin = role.exec.first_warp, end = begin + role.exec.num_warps;
-  std::string guard = role.exec.num_warps == 1      ? fmt::format("this_warp == {}", begin)
-                      : begin == 0                  ? fmt::format("this_warp < {}", end)
-                      : end * 32 >= kernel_.threads ? fmt::format("this_warp >= {}", begin)
-                                                    : fmt::format("this_warp >= {} && this_warp < {}", begin, end);
+  std::string guard = role.exec.num_warps == 1 ? fmt::format("this_warp == {}", begin)
+                      : begin == 0             ? fmt::format("this_warp < {}", end)
+                      : end * ir::kWarpThreads >= kernel_.threads
+                          ? fmt::format("this_warp >= {}", begin)
+                          : fmt::format("this_warp >= {} && this_warp < {}", begin, end);
   if (role.elected) guard += " && tw::elect_one() != 0";
   const std::string line = fmt::format("if ({}) {{  // {}", guard, role.name);
   if (first) {

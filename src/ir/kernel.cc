@@ -19,10 +19,7 @@ bool equal_kernels(const Kernel& a, const Kernel& b) {
   return a.name == b.name && a.threads == b.threads && a.thread_extents == b.thread_extents &&
          equal_vars(a.thread_var, b.thread_var) && equal(a.grid, b.grid) && equal(a.block_vars, b.block_vars) &&
          std::equal(a.tiles.begin(), a.tiles.end(), b.tiles.begin(), b.tiles.end(), equal_tiles) && a.maps == b.maps &&
-         a.roles == b.roles &&
-         std::equal(a.channels.begin(), a.channels.end(), b.channels.begin(), b.channels.end(),
-                    [](const Channel& x, const Channel& y) { return equal(x, y); }) &&
-         equal(a.body, b.body);
+         a.roles == b.roles && a.channels == b.channels && equal(a.body, b.body);
 }
 
 bool equal_tensors(const Tensor& a, const Tensor& b) {

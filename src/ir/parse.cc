@@ -117,10 +117,10 @@ void Parser::kernel() {
   kernel.name = name("the kernel's name");
   grid(kernel);
   expect("threads");
-  kernel.threads = int(integer(std::numeric_limits<int>::min(), kMaxInt));
+  kernel.threads = int_number();
   if (accept("(")) {
     do {
-      kernel.thread_extents.push_back(int(integer(std::numeric_limits<int>::min(), kMaxInt)));
+      kernel.thread_extents.push_back(int_number());
     } while (accept(","));
     expect(")");
   }
@@ -131,11 +131,7 @@ void Parser::kernel() {
   while (at("map") && at_name(1)) kernel.maps.push_back(map());
   while (at("role") && at(":", 2)) kernel.roles.push_back(role());
   while (at("channel") && at(":", 2)) kernel.channels.push_back(channel());
-  while (!at("}")) {
-    if (peek().kind == TokenKind::end) fail_expected("'}'");
-    kernel.body.push_back(stmt());
-  }
-  expect("}");
+  kernel.body = rest_of_block();
   kernel_ = nullptr;
   program_.kernels.push_back(std::move(kernel));
 }
@@ -163,7 +159,7 @@ int Parser::tensor_row() {
   const Loc loc = here();
   const bool named = at_name();
   const std::string tensor_name = named ? name("a tensor") : "";
-  if (accept("@") || !named) return int(integer(std::numeric_limits<int>::min(), kMaxInt));
+  if (accept("@") || !named) return int_number();
   int found = -1;
   for (size_t i = 0; i < program_.tensors.size(); ++i) {
     if (program_.tensors[i].name != tensor_name) continue;
@@ -257,6 +253,10 @@ AttrValue Parser::attr_value() {
 Block Parser::block() {
   const Nested nested(*this);
   expect("{");
+  return rest_of_block();
+}
+
+Block Parser::rest_of_block() {
   Block out;
   while (!at("}")) {
     if (peek().kind == TokenKind::end) fail_expected("'}'");
@@ -354,9 +354,9 @@ ExecSet Parser::exec_set() {
   ExecSet exec;
   if (!accept("warps")) return exec;
   expect("(");
-  exec.first_warp = int(integer(std::numeric_limits<int>::min(), kMaxInt));
+  exec.first_warp = int_number();
   expect(",");
-  exec.num_warps = int(integer(std::numeric_limits<int>::min(), kMaxInt));
+  exec.num_warps = int_number();
   expect(")");
   return exec;
 }
@@ -402,11 +402,7 @@ Stmt Parser::for_stmt() {
   const Nested nested(*this);
   expect("{");
   loop.schedule = schedule();
-  while (!at("}")) {
-    if (peek().kind == TokenKind::end) fail_expected("'}'");
-    loop.body.push_back(stmt());
-  }
-  expect("}");
+  loop.body = rest_of_block();
   return make_stmt(std::move(loop), loc);
 }
 

@@ -5,13 +5,6 @@
 
 namespace tilewright::ir {
 
-namespace {
-
-constexpr int kMinInt = std::numeric_limits<int>::min();
-constexpr int kMaxInt = std::numeric_limits<int>::max();
-
-}  // namespace
-
 TensorMap Parser::map() {
   form_ = "a map is: map A_map: A box [128, 64] span 128";
   TensorMap row;
@@ -25,7 +18,7 @@ TensorMap Parser::map() {
     if (!row.box.empty()) expect(",");
     row.box.push_back(integer(std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max()));
   }
-  if (accept("span")) row.span_bytes = int(integer(kMinInt, kMaxInt));
+  if (accept("span")) row.span_bytes = int_number();
   return row;
 }
 
@@ -36,7 +29,7 @@ Role Parser::role() {
   row.name = name("the role's name");
   expect(":");
   row.exec = exec_set();
-  if (accept("regs")) row.max_regs = int(integer(kMinInt, kMaxInt));
+  if (accept("regs")) row.max_regs = int_number();
   return row;
 }
 
@@ -52,7 +45,7 @@ Channel Parser::channel() {
     row.tiles.push_back(tile_row());
   }
   expect("stages");
-  row.stages = int(integer(kMinInt, kMaxInt));
+  row.stages = int_number();
   expect("from");
   row.producer = exec_set();
   expect("to");
@@ -67,7 +60,7 @@ std::shared_ptr<const Schedule> Parser::schedule() {
   Schedule out;
   expect("schedule");
   expect("anchor");
-  out.anchor = int(integer(kMinInt, kMaxInt));
+  out.anchor = int_number();
   while (at("channel") && at(":", 2)) out.channels.push_back(channel());
   while (at("slot") && at_name(1)) {
     form_ = "a slot is: slot op(0) stage 0 order 1 warps(8, 1); kinds are op, acquire, commit, wait, release";
@@ -80,12 +73,12 @@ std::shared_ptr<const Schedule> Parser::schedule() {
     }
     if (!found) fail_expected("op, acquire, commit, wait or release");
     expect("(");
-    slot.index = int(integer(kMinInt, kMaxInt));
+    slot.index = int_number();
     expect(")");
     expect("stage");
-    slot.stage = int(integer(kMinInt, kMaxInt));
+    slot.stage = int_number();
     expect("order");
-    slot.order = int(integer(kMinInt, kMaxInt));
+    slot.order = int_number();
     slot.exec = exec_set();
     out.slots.push_back(slot);
   }
@@ -98,7 +91,7 @@ Stmt Parser::role_stmt() {
   expect("role");
   role.name = name("the role's name");
   role.exec = exec_set();
-  if (accept("regs")) role.max_regs = int(integer(kMinInt, kMaxInt));
+  if (accept("regs")) role.max_regs = int_number();
   role.elected = accept("elected");
   role.body = block();
   return make_stmt(std::move(role), loc);

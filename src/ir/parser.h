@@ -5,6 +5,7 @@
 #include "ir/op.h"
 #include "ir/var_names.h"
 
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -128,6 +129,9 @@ class Parser : public ExprParser {
   Attrs attrs();
   AttrValue attr_value();
   Block block();
+  // The statements up to the brace that closes the block, and this brace.
+  Block rest_of_block();
+  int int_number() { return int(integer(std::numeric_limits<int>::min(), std::numeric_limits<int>::max())); }
   Stmt stmt();
   Stmt let_stmt();
   Stmt store_stmt();

@@ -81,11 +81,7 @@ std::string Printer::param(const Param& param) const {
 }
 
 // " warps(4, 8)"; nothing for all warps.
-std::string exec_text(const ExecSet& exec) {
-  return exec == ExecSet() ? "" : fmt::format(" warps({}, {})", exec.first_warp, exec.num_warps);
-}
-
-std::string warps_text(const ExecSet& exec) { return fmt::format(" warps({}, {})", exec.first_warp, exec.num_warps); }
+std::string exec_text(const ExecSet& exec) { return exec == ExecSet() ? "" : " " + to_string(exec); }
 
 void Printer::program() {
   const Program& p = *program_;
@@ -141,9 +137,9 @@ void Printer::map(const TensorMap& map) {
 void Printer::channel(const Channel& channel, const Loc& loc) {
   std::string tiles, consumers;
   for (TileId id : channel.tiles) tiles += (tiles.empty() ? "" : ", ") + exprs_.tile(id);
-  for (const ExecSet& exec : channel.consumers) consumers += (consumers.empty() ? "" : ",") + warps_text(exec);
-  out_.line(fmt::format("channel {}: ({}) stages {} from{} to{}", name_text(channel.name), tiles, channel.stages,
-                        warps_text(channel.producer), consumers),
+  for (const ExecSet& exec : channel.consumers) consumers += (consumers.empty() ? "" : ", ") + to_string(exec);
+  out_.line(fmt::format("channel {}: ({}) stages {} from {} to{}{}", name_text(channel.name), tiles, channel.stages,
+                        to_string(channel.producer), consumers.empty() ? "" : " ", consumers),
             loc);
 }
 
@@ -174,7 +170,7 @@ void Printer::kernel(const Kernel& kernel) {
   for (const Tile& row : kernel.tiles) tile(row);
   for (const TensorMap& row : kernel.maps) map(row);
   for (const Role& row : kernel.roles) {
-    out_.line(fmt::format("role {}:{}{}", name_text(row.name), warps_text(row.exec), regs_text(row.max_regs)));
+    out_.line(fmt::format("role {}: {}{}", name_text(row.name), to_string(row.exec), regs_text(row.max_regs)));
   }
   for (const Channel& row : kernel.channels) channel(row, kernel.loc);
   block(kernel.body);
@@ -225,7 +221,7 @@ struct Printer::Branches {
     p.out_.close();
   }
   void operator()(const RoleStmt& role) const {
-    p.out_.open(fmt::format("role {}{}{}{} {{", name_text(role.name), warps_text(role.exec), regs_text(role.max_regs),
+    p.out_.open(fmt::format("role {} {}{}{} {{", name_text(role.name), to_string(role.exec), regs_text(role.max_regs),
                             role.elected ? " elected" : ""),
                 loc);
     p.block(role.body);

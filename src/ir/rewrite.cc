@@ -276,6 +276,35 @@ class Substitution : public Rewriter {
 
 void Visitor::visit_parts(const Stmt& stmt) { std::visit(VisitParts{*this}, stmt->value); }
 
+namespace {
+
+class Mentions : public Visitor {
+ public:
+  using Visitor::visit;
+  void visit(const Expr& e) override {
+    if (e.is(ExprKind::load)) ++count[e.tile_id()];
+    if (e) visit_args(e);
+  }
+  void visit(const TileRef& ref) override {
+    ++count[ref.tile];
+    Visitor::visit(ref);
+  }
+  void visit(const Stmt& stmt) override {
+    if (const auto* store = get_if<StoreStmt>(stmt)) ++count[store->tile];
+    if (const auto* atomic = get_if<AtomicStmt>(stmt)) ++count[atomic->tile];
+    visit_parts(stmt);
+  }
+  std::map<TileId, int> count;
+};
+
+}  // namespace
+
+std::map<TileId, int> tile_mentions(const Block& block) {
+  Mentions mentions;
+  mentions.visit(block);
+  return std::move(mentions.count);
+}
+
 Expr substitute(const Expr& e, std::span<const Expr> from, std::span<const Expr> to) {
   return Substitution(from, to).rewrite(e);
 }

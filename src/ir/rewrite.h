@@ -3,6 +3,8 @@
 
 #include "ir/kernel.h"
 
+#include <map>
+
 namespace tilewright::ir {
 
 // Rebuilds a tree; unchanged subtrees are shared with the input.
@@ -35,6 +37,9 @@ class Visitor {
   void visit_args(const Expr& e);
   void visit_parts(const Stmt& stmt);
 };
+
+// How often each tile is named.
+std::map<TileId, int> tile_mentions(const Block& block);
 
 // `e` with variables replaced: each var whose id is in `from` becomes the expression at the same place in `to`.
 Expr substitute(const Expr& e, std::span<const Expr> from, std::span<const Expr> to);

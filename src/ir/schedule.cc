@@ -1,6 +1,7 @@
 #include "ir/schedule.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+
 #include <array>
 
 namespace tilewright::ir {
@@ -16,20 +17,15 @@ bool disjoint(const ExecSet& a, const ExecSet& b) {
   return a.first_warp + a.num_warps <= b.first_warp || b.first_warp + b.num_warps <= a.first_warp;
 }
 
+std::string to_string(const ExecSet& exec) { return fmt::format("warps({}, {})", exec.first_warp, exec.num_warps); }
+
+bool filled_where_read(const Channel& channel) {
+  return channel.consumers.size() == 1 && channel.consumers[0] == channel.producer;
+}
+
 std::string_view to_string(Slot::Kind kind) {
   constexpr std::array<std::string_view, kNumSlotKinds> kNames = {"op", "acquire", "commit", "wait", "release"};
   return kNames[size_t(kind)];
-}
-
-bool equal(const Channel& a, const Channel& b) {
-  return a.name == b.name && a.tiles == b.tiles && a.stages == b.stages && a.producer == b.producer &&
-         a.consumers == b.consumers;
-}
-
-bool equal(const Schedule& a, const Schedule& b) {
-  return a.anchor == b.anchor && a.slots == b.slots &&
-         std::equal(a.channels.begin(), a.channels.end(), b.channels.begin(), b.channels.end(),
-                    [](const Channel& x, const Channel& y) { return equal(x, y); });
 }
 
 }  // namespace tilewright::ir

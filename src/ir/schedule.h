@@ -12,6 +12,8 @@
 
 namespace tilewright::ir {
 
+inline constexpr int kWarpThreads = 32;
+
 // The range of warps of a block that executes a statement; num_warps 0 means all of them.
 struct ExecSet {
   int first_warp = 0;
@@ -21,17 +23,17 @@ struct ExecSet {
 // The warps of `inner` are among those of `outer`.
 bool contains(const ExecSet& outer, const ExecSet& inner);
 bool disjoint(const ExecSet& a, const ExecSet& b);
+std::string to_string(const ExecSet& exec);  // warps(4, 8)
 
 // How a statement reaches memory: by ordinary loads and stores, or past them (bulk copies, wgmma).
 enum class Proxy : uint8_t { generic, async };
 
 // What says that an access is over: the statement itself, or the completion of groups of a queue.
 enum class Queue : uint8_t {
-  none,        // over when the statement is
-  cp_async,    // groups of the thread: cp.async.wait_group
-  mbarrier,    // bytes that a barrier in shared memory counts
-  bulk_store,  // groups of the thread: cp.async.bulk.wait_group
-  wgmma,       // groups of the warpgroup: wgmma.wait_group
+  none,      // over when the statement is
+  cp_async,  // groups of the thread: cp.async.wait_group
+  mbarrier,  // bytes that a barrier in shared memory counts
+  wgmma,     // groups of the warpgroup: wgmma.wait_group
 };
 
 // Tiles that `producer` fills and `consumers` read, as a ring of `stages` buffers: iteration i of the loop uses buffer
@@ -42,8 +44,11 @@ struct Channel {
   int stages = 1;
   ExecSet producer;
   std::vector<ExecSet> consumers;
+  friend bool operator==(const Channel&, const Channel&) = default;
 };
-bool equal(const Channel& a, const Channel& b);
+
+// The same warps fill and read it.
+bool filled_where_read(const Channel& channel);
 
 // One line of the table: a statement of the body, or a step of a channel's protocol, which for iteration i runs `stage`
 // steps after the first statements of iteration i, as number `order` of that step.
@@ -72,8 +77,8 @@ struct Schedule {
   int anchor = 0;
   std::vector<Slot> slots;
   std::vector<Channel> channels;
+  friend bool operator==(const Schedule&, const Schedule&) = default;
 };
-bool equal(const Schedule& a, const Schedule& b);
 
 // Warps with code of their own. Role 0 runs what no other role is named for, and the author's threads are its threads.
 struct Role {

@@ -124,7 +124,7 @@ struct Equal {
     return a.kind == b.kind && equal(a.attrs, b.attrs) &&
            std::equal(a.dims.begin(), a.dims.end(), b.dims.begin(), b.dims.end(), equal_dims) &&
            equal(a.body, b.body) &&
-           (a.schedule && b.schedule ? equal(*a.schedule, *b.schedule) : !a.schedule && !b.schedule);
+           (a.schedule && b.schedule ? *a.schedule == *b.schedule : !a.schedule && !b.schedule);
   }
   bool operator()(const WhileStmt& a, const WhileStmt& b) const {
     return equal(a.condition, b.condition) && equal(a.body, b.body);

@@ -1,6 +1,7 @@
 // What tables must keep so that every expansion of them is right. For one iteration, slots run in the order of (stage,
 // order); in one role, a slot of iteration i runs `stage` steps after the start of iteration i. So
 //   - every statement of the body has one slot, and no two slots of a role have one (stage, order);
+//   - a slot of a channel runs on the channel's warps of that role, each once;
 //   - acquire <= statements that fill the tiles < commit, and wait <= statements that read them < release;
 //   - a role that fills and reads: what fills iteration i + stages comes after the release of iteration i;
 //   - a role that reads: before it releases iteration i it waits for fewer than `stages` iterations.
@@ -11,23 +12,25 @@
 #include "support/error.h"
 
 #include <algorithm>
-#include <optional>
+#include <iterator>
 #include <set>
+#include <span>
 
 namespace tilewright::ir {
 
 namespace {
 
-constexpr int kWarpThreads = 32, kGroupWarps = 4, kMaxStage = 64;
+constexpr int kGroupWarps = 4, kMaxStage = 64;
+constexpr size_t kMaxRoles = 15;  // barriers of threads that a block has, less the one of all threads
 
-std::string text(const ExecSet& exec) { return fmt::format("warps({}, {})", exec.first_warp, exec.num_warps); }
+int num_warps(const Kernel& kernel) { return (kernel.threads + kWarpThreads - 1) / kWarpThreads; }
 
 void check_exec(const ExecSet& exec, std::string_view what, const Kernel& kernel, const Loc& loc) {
-  const int warps = (kernel.threads + kWarpThreads - 1) / kWarpThreads;
+  const int warps = num_warps(kernel);
   const bool fits = exec.first_warp >= 0 && exec.num_warps >= 0 && exec.num_warps <= warps &&
                     exec.first_warp <= warps - std::max(exec.num_warps, 1);
   if (fits) return;
-  throw invalid_kernel(loc, "{} is {}, but a block has {} warps", what, text(exec), warps)
+  throw invalid_kernel(loc, "{} is {}, but a block has {} warps", what, to_string(exec), warps)
       .hint(fmt::format("the warps of a block are 0 to {}", warps - 1));
 }
 
@@ -42,6 +45,10 @@ class Uses : public Visitor {
   }
   void visit(const Stmt& stmt) override {
     if (const auto* store = get_if<StoreStmt>(stmt)) writes.insert(store->tile);
+    if (const auto* atomic = get_if<AtomicStmt>(stmt)) {
+      if (atomic->kind != AtomicKind::store) reads.insert(atomic->tile);
+      if (atomic->kind != AtomicKind::load) writes.insert(atomic->tile);
+    }
     if (const auto* op = get_if<OpStmt>(stmt)) {
       for (const Access& a : op->def->effects(*op, kernel_)) {
         if (a.mode != Mode::write) reads.insert(a.ref.tile);
@@ -67,7 +74,10 @@ class ScheduleChecker {
   void check_slot(const Slot& slot) const;
   void check_body() const;
   void check_channel(int index) const;
-  void check_pair(const Channel& channel, const Slot& first, const Slot& last, bool fills) const;
+  void check_pair(int index, const Slot& first, const Slot& last, bool fills) const;
+  void check_arrivals(const Channel& channel, const Slot& slot, std::span<const ExecSet> warps) const;
+  // By warps that fill (read) its tiles.
+  bool may_touch(int index, const ExecSet& exec, bool fills) const;
   // The slot of a kind of a channel whose role holds `exec`.
   const Slot& only(Kind kind, int index, const ExecSet& exec, std::string_view channel) const;
   // -1: the role of a kernel without roles.
@@ -97,7 +107,7 @@ void ScheduleChecker::check_slot(const Slot& slot) const {
   }
   check_exec(slot.exec, what, kernel_, loc_);
   if (kernel_.roles.empty() || role_of(slot.exec) >= 0) return;
-  throw invalid_kernel(loc_, "{} runs on {}, which are no role's", what, text(slot.exec))
+  throw invalid_kernel(loc_, "{} runs on {}, which are no role's", what, to_string(slot.exec))
       .hint("the warps of a slot are among those of one role");
 }
 
@@ -133,12 +143,39 @@ const Slot& ScheduleChecker::only(Kind kind, int index, const ExecSet& exec, std
   }
   if (count == 1) return *found;
   throw invalid_kernel(loc_, "channel {} has {} slots {} in the role of {}", channel, count, to_string(kind),
-                       text(exec))
+                       to_string(exec))
       .hint("its producer has one acquire and one commit, each role of consumers one wait and one release");
 }
 
+// What counts arrivals counts the channel's warps, what arrives are those of the slot.
+void ScheduleChecker::check_arrivals(const Channel& channel, const Slot& slot, std::span<const ExecSet> warps) const {
+  const int all = num_warps(kernel_);
+  const auto named = [all](const ExecSet& exec) { return exec.num_warps > 0 ? exec : ExecSet{0, all}; };
+  const ExecSet there = named(slot.exec);
+  int count = 0;
+  bool apart = true;
+  for (size_t i = 0; i < warps.size(); ++i) {
+    const ExecSet exec = named(warps[i]);
+    apart = apart && contains(there, exec);
+    for (const ExecSet& other : warps.first(i)) apart = apart && disjoint(exec, named(other));
+    count += exec.num_warps;
+  }
+  if (apart && count == there.num_warps) return;
+  throw invalid_kernel(loc_, "slot {} of channel {} runs on {}, which are not the channel's warps",
+                       to_string(slot.kind), channel.name, to_string(slot.exec))
+      .hint("each warp of the channel runs it once, and no other");
+}
+
+bool ScheduleChecker::may_touch(int index, const ExecSet& exec, bool fills) const {
+  if (fills) return contains(schedule_.channels[size_t(index)].producer, exec);
+  return std::any_of(schedule_.slots.begin(), schedule_.slots.end(), [&](const Slot& slot) {
+    return slot.kind == Kind::wait && slot.index == index && contains(slot.exec, exec);
+  });
+}
+
 // Statements that fill (read) the channel's tiles stand between the two slots.
-void ScheduleChecker::check_pair(const Channel& channel, const Slot& first, const Slot& last, bool fills) const {
+void ScheduleChecker::check_pair(int index, const Slot& first, const Slot& last, bool fills) const {
+  const Channel& channel = schedule_.channels[size_t(index)];
   for (const Slot& slot : schedule_.slots) {
     if (slot.kind != Kind::op) continue;
     Uses uses(kernel_);
@@ -147,17 +184,9 @@ void ScheduleChecker::check_pair(const Channel& channel, const Slot& first, cons
     const bool touches =
         std::any_of(channel.tiles.begin(), channel.tiles.end(), [&](TileId id) { return touched.contains(id); });
     if (!touches) continue;
-    const auto allowed = [&](const ExecSet& exec) { return contains(exec, slot.exec); };
-    // A statement that all consumers execute together reads for each of them.
-    ExecSet consumers = channel.consumers[0];
-    for (const ExecSet& exec : channel.consumers) {
-      const int end = std::max(consumers.first_warp + consumers.num_warps, exec.first_warp + exec.num_warps);
-      consumers.first_warp = std::min(consumers.first_warp, exec.first_warp);
-      consumers.num_warps = consumers.num_warps == 0 || exec.num_warps == 0 ? 0 : end - consumers.first_warp;
-    }
-    if (!allowed(fills ? channel.producer : consumers)) {
+    if (!may_touch(index, slot.exec, fills)) {
       throw invalid_kernel(loc_, "statement {} {} tiles of channel {} on {}", slot.index, fills ? "fills" : "reads",
-                           channel.name, text(slot.exec))
+                           channel.name, to_string(slot.exec))
           .hint("producers fill and consumers read");
     }
     if (role_of(slot.exec) != role_of(first.exec) || (first.time() < slot.time() && slot.time() < last.time())) {
@@ -177,7 +206,9 @@ void ScheduleChecker::check_channel(int index) const {
     throw invalid_kernel(loc_, "channel {}: acquire and commit are not in one step, in this order", channel.name)
         .hint("give them one stage");
   }
-  check_pair(channel, acquire, commit, true);
+  check_arrivals(channel, acquire, std::span(&channel.producer, 1));
+  check_arrivals(channel, commit, std::span(&channel.producer, 1));
+  check_pair(index, acquire, commit, true);
   for (const ExecSet& exec : channel.consumers) {
     const Slot& wait = only(Kind::wait, index, exec, channel.name);
     const Slot& release = only(Kind::release, index, exec, channel.name);
@@ -185,7 +216,12 @@ void ScheduleChecker::check_channel(int index) const {
       throw invalid_kernel(loc_, "channel {}: a release does not come after its wait", channel.name)
           .hint("compare (stage, order)");
     }
-    check_pair(channel, wait, release, false);
+    std::vector<ExecSet> of_role;
+    std::copy_if(channel.consumers.begin(), channel.consumers.end(), std::back_inserter(of_role),
+                 [&](const ExecSet& other) { return role_of(other) == role_of(exec); });
+    check_arrivals(channel, wait, of_role);
+    check_arrivals(channel, release, of_role);
+    check_pair(index, wait, release, false);
     const bool same_role = role_of(exec) == role_of(channel.producer);
     const Slot& ahead = same_role ? acquire : wait;
     const std::pair<int, int> next = {ahead.stage + channel.stages, ahead.order};
@@ -233,9 +269,18 @@ void check_channel_row(const Channel& channel, const Kernel& kernel, const Loc& 
     check_exec(exec, fmt::format("a consumer of channel {}", channel.name), kernel, loc);
   }
   for (TileId id : channel.tiles) {
-    if (id >= 0 && size_t(id) < kernel.tiles.size() && kernel.tile(id).space == Space::shared) continue;
-    throw invalid_kernel(loc, "channel {} has tile {}, which is no shared tile", channel.name, id)
-        .hint("channels hand over shared tiles");
+    if (id < 0 || size_t(id) >= kernel.tiles.size() || kernel.tile(id).space != Space::shared) {
+      throw invalid_kernel(loc, "channel {} has tile {}, which is no shared tile", channel.name, id)
+          .hint("channels hand over shared tiles");
+    }
+    // Who fills and reads it is seen by its row alone.
+    const bool is_viewed =
+        std::any_of(kernel.tiles.begin(), kernel.tiles.end(), [&](const Tile& other) { return other.view_of == id; });
+    if (kernel.tile(id).view_of < 0 && !is_viewed) continue;
+    throw note_tile(invalid_kernel(loc, "channel {} has tile {}, which {} a view", channel.name, kernel.tile(id).name,
+                                   is_viewed ? "has" : "is"),
+                    kernel.tile(id))
+        .hint("channels hand over tiles without views");
   }
 }
 
@@ -256,7 +301,7 @@ void verify_role(const Role& role, const Kernel& kernel, const Loc& loc) {
   const bool legal = role.max_regs >= 24 && role.max_regs <= 256 && role.max_regs % 8 == 0;
   const bool groups = role.exec.first_warp % kGroupWarps == 0 && role.exec.num_warps % kGroupWarps == 0;
   if (legal && groups) return;
-  throw invalid_kernel(loc, "role {} sets {} registers on {}", role.name, role.max_regs, text(role.exec))
+  throw invalid_kernel(loc, "role {} sets {} registers on {}", role.name, role.max_regs, to_string(role.exec))
       .hint("setmaxnreg takes multiples of 8 from 24 to 256, in whole warpgroups of 4 warps");
 }
 
@@ -269,6 +314,10 @@ void verify_tables(const Program& program, const Kernel& kernel) {
     if (known && extents && span && map.box.size() == program.tensors[size_t(map.tensor)].shape.size()) continue;
     throw invalid_kernel(kernel.loc, "map {} is no box of a tensor", map.name)
         .hint("it has one extent from 1 to 256 for each dimension of its tensor, and a span of 0, 32, 64 or 128");
+  }
+  if (kernel.roles.size() > kMaxRoles) {
+    throw invalid_kernel(kernel.loc, "a kernel has {} roles", kernel.roles.size())
+        .hint(fmt::format("the hardware has {} barriers for them", kMaxRoles));
   }
   for (size_t r = 0; r < kernel.roles.size(); ++r) {
     verify_role(kernel.roles[r], kernel, kernel.loc);

@@ -29,10 +29,13 @@ class ChannelAccesses : public ir::Visitor {
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
       each(store->tile, [](Handover& h) { h.fills_stores = true; });
     }
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
+      each(atomic->tile, [](Handover& h) { h.fills_stores = h.reads_loads = true; });
+    }
     if (const auto* op = ir::get_if<OpStmt>(stmt)) {
       for (const ir::Access& a : op->def->effects(*op, kernel_)) {
-        each(a.ref.tile, [&](Handover& h) { note(a, h, stmt->loc); });
-        if (a.until == ir::Queue::mbarrier && a.mode == ir::Mode::write) check_whole(a.ref, stmt->loc);
+        each(a.ref.tile, [&](Handover& h) { note(a, h); });
+        if (a.until == ir::Queue::mbarrier && a.mode == ir::Mode::write) note_bulk(a.ref, stmt->loc);
       }
     }
     visit_parts(stmt);
@@ -42,20 +45,25 @@ class ChannelAccesses : public ir::Visitor {
   void each(TileId id, auto f) {
     for (size_t c = 0; c < plans_.size(); ++c) {
       const std::vector<TileId>& tiles = kernel_.channels[c].tiles;
-      if (std::find(tiles.begin(), tiles.end(), id) == tiles.end()) continue;
-      f(plans_[c]);
-      if (plans_[c].fills_bulk && bulk_tiles_.insert(id).second) {
-        plans_[c].bytes += kernel_.tile(id).num_elems() / kernel_.channels[c].stages * bytes_of(kernel_.tile(id).dtype);
-      }
+      if (std::find(tiles.begin(), tiles.end(), id) != tiles.end()) f(plans_[c]);
     }
   }
-  static void note(const ir::Access& a, Handover& h, const Loc& loc) {
-    if (a.until == ir::Queue::bulk_store) throw unsupported(loc, "a bulk store from a tile of a channel");
-    if (a.mode != ir::Mode::write) (a.until == ir::Queue::wgmma ? h.reads_products : h.reads_loads) = true;
+  static void note(const ir::Access& a, Handover& h) {
+    if (a.mode != ir::Mode::write) {
+      (a.until == ir::Queue::wgmma ? h.reads_products : h.reads_loads) = true;
+      h.reads_async = h.reads_async || a.proxy == ir::Proxy::async;
+    }
     if (a.mode == ir::Mode::read) return;
     (a.until == ir::Queue::mbarrier   ? h.fills_bulk
      : a.until == ir::Queue::cp_async ? h.fills_copies
                                       : h.fills_stores) = true;
+  }
+  // One buffer of the tile is brought by a bulk copy.
+  void note_bulk(const ir::TileRef& ref, const Loc& loc) {
+    check_whole(ref, loc);
+    if (!bulk_tiles_.insert(ref.tile).second) return;
+    const ir::Tile& tile = kernel_.tile(ref.tile);
+    each(ref.tile, [&](Handover& h) { h.bytes += tile.num_elems() / tile.stages * bytes_of(tile.dtype); });
   }
   // The bytes that a barrier expects are those of whole buffers.
   void check_whole(const ir::TileRef& ref, const Loc& loc) const {
@@ -90,7 +98,7 @@ std::vector<Handover> channel_handovers(const Kernel& kernel) {
   accesses.visit(kernel.body);
   for (size_t c = 0; c < out.size(); ++c) {
     const ir::Channel& channel = kernel.channels[c];
-    out[c].own = channel.consumers.size() == 1 && channel.consumers[0] == channel.producer;
+    out[c].own = filled_where_read(channel);
     check(out[c], channel, kernel);
   }
   return out;

@@ -13,11 +13,12 @@ struct Handover {
   // By what they are filled and read.
   bool fills_bulk = false, fills_copies = false, fills_stores = false;
   bool reads_products = false, reads_loads = false;
-  int64_t bytes = 0;  // that bulk copies bring for one buffer
+  bool reads_async = false;  // past ordinary loads
+  int64_t bytes = 0;         // that bulk copies bring for one buffer
   ir::TileId full = -1, empty = -1;
 
   // What ordinary stores wrote is read past them.
-  bool needs_fence() const { return reads_products && (fills_copies || fills_stores); }
+  bool needs_fence() const { return reads_async && (fills_copies || fills_stores); }
 };
 
 // One for each row of Kernel::channels. Throws Error{unsupported} for mixtures that no barrier counts.

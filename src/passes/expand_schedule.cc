@@ -1,38 +1,20 @@
 #include "ir/rewrite.h"
 #include "passes/role_expansion.h"
+#include "passes/schedule_ops.h"
 #include "passes/schedule_passes.h"
 #include "support/error.h"
 
 #include <map>
+#include <set>
 
 namespace tilewright::passes {
 
 using ir::Block;
-using ir::Expr;
 using ir::Kernel;
 using ir::Stmt;
 using ir::TileId;
 
 namespace {
-
-// How often each tile is named.
-class Mentions : public ir::Visitor {
- public:
-  using Visitor::visit;
-  void visit(const Expr& e) override {
-    if (e.is(ir::ExprKind::load)) ++count[e.tile_id()];
-    if (e) visit_args(e);
-  }
-  void visit(const ir::TileRef& ref) override {
-    ++count[ref.tile];
-    Visitor::visit(ref);
-  }
-  void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) ++count[store->tile];
-    visit_parts(stmt);
-  }
-  std::map<TileId, int> count;
-};
 
 class KernelExpansion : public ir::Visitor {
  public:
@@ -41,6 +23,7 @@ class KernelExpansion : public ir::Visitor {
 
   void run() {
     const Block before = kernel_.body;
+    mentions_ = ir::tile_mentions(before);
     visit(before);
     if (first_channel_.empty()) return;
     if (kernel_.roles.empty()) {
@@ -66,13 +49,12 @@ class KernelExpansion : public ir::Visitor {
     const auto* loop = ir::get_if<ir::ForStmt>(stmt);
     if (loop == nullptr || !loop->schedule) return;
     first_channel_.emplace(loop->schedule.get(), int(kernel_.channels.size()));
-    Mentions inside, all;
-    inside.visit(loop->body);
-    all.visit(kernel_.body);
+    check_bulk_copies(*loop);
+    std::map<TileId, int> inside = ir::tile_mentions(loop->body);
     for (const ir::Channel& channel : loop->schedule->channels) {
       kernel_.channels.push_back(channel);
       for (TileId id : channel.tiles) {
-        if (inside.count[id] == all.count[id]) continue;
+        if (inside[id] == mentions_[id]) continue;
         throw unsupported(stmt->loc, "tile {} of channel {} is used outside of its loop", kernel_.tile(id).name,
                           channel.name);
       }
@@ -80,6 +62,16 @@ class KernelExpansion : public ir::Visitor {
   }
 
  private:
+  // A barrier expects the bytes of each tile once.
+  void check_bulk_copies(const ir::ForStmt& loop) const {
+    std::set<TileId> filled;
+    for (const Stmt& stmt : loop.body) {
+      const auto* op = ir::get_if<ir::OpStmt>(stmt);
+      if (op == nullptr || op->def != &bulk_copy_op() || filled.insert(op->tiles[1].tile).second) continue;
+      throw unsupported(stmt->loc, "two bulk copies to {} in one iteration", kernel_.tile(op->tiles[1].tile).name)
+          .hint("one copies the whole tile");
+    }
+  }
   void stage(const ir::Channel& channel) {
     for (TileId id : channel.tiles) {
       ir::Tile& tile = kernel_.tiles[size_t(id)];
@@ -95,6 +87,7 @@ class KernelExpansion : public ir::Visitor {
   Kernel& kernel_;
   ir::VarId& next_var_;
   ChannelRows first_channel_;
+  std::map<TileId, int> mentions_;  // in the kernel
 };
 
 }  // namespace

@@ -43,7 +43,8 @@ void FactRewriter::rewrite(const Stmt& stmt, Block& out) {
     return;
   }
   if (const auto* role = ir::get_if<ir::RoleStmt>(stmt); role && thread_) {
-    const int64_t first = int64_t(role->exec.first_warp) * 32, count = int64_t(role->exec.num_warps) * 32;
+    const int64_t first = int64_t(role->exec.first_warp) * ir::kWarpThreads;
+    const int64_t count = int64_t(role->exec.num_warps) * ir::kWarpThreads;
     facts_.push();
     facts_.assume(ir::le(ir::int_imm(first), thread_));
     facts_.assume(ir::lt(thread_, ir::int_imm(first + count)));

@@ -152,8 +152,10 @@ class TileLowering : public FactRewriter {
   // The loops of a nest around `body`, which runs only where the coordinates lie inside the tile.
   Block close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc);
   // Of the warps that run this, counted from the first of them.
-  Expr thread() const { return context_.kernel.thread_var - int64_t(exec_.first_warp) * 32; }
-  int64_t num_threads() const { return exec_.num_warps > 0 ? int64_t(exec_.num_warps) * 32 : before_.threads; }
+  Expr thread() const { return context_.kernel.thread_var - int64_t(exec_.first_warp) * ir::kWarpThreads; }
+  int64_t num_threads() const {
+    return exec_.num_warps > 0 ? int64_t(exec_.num_warps) * ir::kWarpThreads : before_.threads;
+  }
   TileId fresh_registers(const char* name, std::vector<Expr> shape, const Loc& loc);
   Stmt ldmatrix(TileId regs, const Expr& index, const TileRef& matrix, const Expr& row, const Expr& col, int num,
                 bool trans, const Loc& loc) const;
@@ -248,7 +250,9 @@ void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
   }
   if (is_mma(op, before_, target_)) return lower_mma(op, loc, out);
   if (is_register_reduce(op, before_)) return lower_reduce(op, loc, out);
-  if (op.def == &ops::copy_op() && is_async_copy(op, program_, before_, facts_, target_)) {
+  // What fills a channel's tile is chosen, and waited for, already.
+  const bool may_choose = op.def == &ops::copy_op() && !in_channel(before_, op.tiles[1].tile);
+  if (may_choose && is_async_copy(op, program_, before_, facts_, target_)) {
     return lower_async_copy(op, loc, out);
   }
   if (op.def->expand == nullptr) return out.push_back(ir::make_stmt(op, loc));

@@ -228,10 +228,7 @@ Block lower_warpgroup_gemm(const OpStmt& op, const Kernel& kernel, ir::ExpandCon
 
 Stmt with_registers(const OpStmt& op, const Kernel& registers, const Loc& loc) {
   OpStmt out = op;
-  for (TileRef& ref : out.tiles) {
-    ref.region.clear();
-    for (const Expr& extent : registers.tile(ref.tile).shape) ref.region.push_back({ir::int_imm(0), extent});
-  }
+  for (TileRef& ref : out.tiles) ref.region = whole_region(registers.tile(ref.tile));
   return ir::make_stmt(std::move(out), loc);
 }
 

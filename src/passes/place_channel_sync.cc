@@ -1,10 +1,14 @@
+#include "ir/rewrite.h"
 #include "passes/channel_handover.h"
 #include "passes/cuda_atoms.h"
 #include "passes/role_sync.h"
 #include "passes/schedule_ops.h"
 #include "passes/schedule_passes.h"
+#include "support/error.h"
 
 #include <fmt/format.h>
+
+#include <set>
 
 namespace tilewright::passes {
 
@@ -12,16 +16,50 @@ using ir::Block;
 using ir::ExecSet;
 using ir::Expr;
 using ir::Kernel;
+using ir::kWarpThreads;
 using ir::Stmt;
 using ir::TileId;
 
 namespace {
 
-constexpr int kWarpThreads = 32;
-
 int64_t num_warps(const ExecSet& exec, const Kernel& kernel) {
   return exec.num_warps > 0 ? exec.num_warps : (kernel.threads + kWarpThreads - 1) / kWarpThreads;
 }
+
+// Bulk copies read tensors past the loads and stores that barriers order: only what the kernel does not write.
+class TensorWrites : public ir::Visitor {
+ public:
+  TensorWrites(const ir::Program& program, const Kernel& kernel) : program_(program), kernel_(kernel) {
+    for (const ir::TensorMap& map : kernel.maps) read_.insert(memory_of(map.tensor));
+  }
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile, stmt->loc);
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) note(atomic->tile, stmt->loc);
+    if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) {
+      for (const ir::Access& a : op->def->effects(*op, kernel_)) {
+        if (a.mode != ir::Mode::read) note(a.ref.tile, stmt->loc);
+      }
+    }
+    visit_parts(stmt);
+  }
+
+ private:
+  int memory_of(int tensor) const {
+    const int root = program_.tensors[size_t(tensor)].view_of;
+    return root >= 0 ? root : tensor;
+  }
+  void note(TileId id, const Loc& loc) const {
+    const ir::Tile& tile = kernel_.tile(id);
+    if (tile.space != ir::Space::global || !read_.contains(memory_of(tile.tensor))) return;
+    throw unsupported(loc, "{} is written in a kernel whose bulk copies read it", tile.name)
+        .hint("read it by another copy, or write it in a kernel of its own");
+  }
+
+  const ir::Program& program_;
+  const Kernel& kernel_;
+  std::set<int> read_;
+};
 
 class KernelSync {
  public:
@@ -95,14 +133,18 @@ Block KernelSync::initialise() const {
 }
 
 void KernelSync::run() {
-  if (kernel_.channels.empty()) return;
+  if (kernel_.channels.empty() && !async_work(kernel_.body).any()) return;
   if (!kernel_.thread_var) kernel_.thread_var = ir::var(next_var_++, "tid", ir::kIndex, kernel_.loc);
   plan();
   Block body = initialise();
   int role_number = 0;
   for (const Stmt& stmt : kernel_.body) {
     const auto* role = ir::get_if<ir::RoleStmt>(stmt);
-    if (role == nullptr) continue;
+    if (role == nullptr && kernel_.roles.empty()) continue;
+    if (role == nullptr) {
+      throw unsupported(stmt->loc, "a statement outside of roles in a kernel that has some")
+          .hint("the expansion of a scheduled loop gives every statement a role");
+    }
     ir::RoleStmt copy = *role;
     copy.body = synchronise_role(kernel_, plans_, {role->exec, ++role_number, role->elected}, role->body);
     body.push_back(ir::make_stmt(std::move(copy), stmt->loc));
@@ -119,6 +161,9 @@ void KernelSync::run() {
 bool is_barrier_tile(const ir::Tile& tile) { return tile.origin == kBarrierOrigin; }
 
 ir::Program place_channel_sync(ir::Program program) {
+  for (const Kernel& kernel : program.kernels) {
+    if (!kernel.maps.empty()) TensorWrites(program, kernel).visit(kernel.body);
+  }
   for (Kernel& kernel : program.kernels) KernelSync(kernel, program.next_var).run();
   return program;
 }

@@ -57,7 +57,8 @@ class Accesses : public ir::Visitor {
       for (const ir::Access& a : op->def->effects(*op, kernel_)) {
         if (a.mode != ir::Mode::write) note(a.ref.tile, found.reads);
         if (a.mode != ir::Mode::read) note(a.ref.tile, found.writes);
-        if (op->def == &cp_async_op() && kernel_.tile(a.ref.tile).stages == 1) found.async = true;
+        const bool copies = op->def == &cp_async_op() && a.mode != ir::Mode::read;
+        if (copies && !handed_over(a.ref.tile)) found.async = true;
       }
     }
     visit_parts(stmt);
@@ -68,13 +69,12 @@ class Accesses : public ir::Visitor {
   void note(TileId id, std::set<Memory>& set) {
     const ir::Tile& tile = kernel_.tile(id);
     if (tile.space == ir::Space::local || tile.space == ir::Space::fragment) return;
-    if (tile.stages > 1) return;  // its pipeline keeps writers and readers apart
-    for (const ir::Channel& channel : kernel_.channels) {
-      if (std::find(channel.tiles.begin(), channel.tiles.end(), id) != channel.tiles.end()) return;
-    }
+    if (handed_over(id)) return;
     const TileId row = declaring_row(id);
     set.insert(tile.space == ir::Space::global ? -1 - Memory(kernel_.tile(row).tensor) : Memory(row));
   }
+  // Its pipeline, or its channel, keeps writers and readers apart.
+  bool handed_over(TileId id) const { return kernel_.tile(id).stages > 1 || in_channel(kernel_, declaring_row(id)); }
   // A view has the memory of its root. Rows that passes added for unchecked accesses have the name, and the memory, of
   // the row they were made from.
   TileId declaring_row(TileId id) const {
@@ -94,7 +94,7 @@ class Placement {
   // Of the code of one role, whose threads meet at a barrier of their own.
   Placement(const Kernel& kernel, const ir::RoleStmt& role, int64_t barrier_id)
       : kernel_(kernel), barrier_{.def = &sync_threads_op()}, role_(&role) {
-    barrier_.attrs = {{"barrier", barrier_id}, {"threads", int64_t(role.exec.num_warps) * 32}};
+    barrier_.attrs = {{"barrier", barrier_id}, {"threads", int64_t(role.exec.num_warps) * ir::kWarpThreads}};
   }
   Block run_role() { return block(role_->body); }
 

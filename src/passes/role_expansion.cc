@@ -7,6 +7,7 @@
 #include "support/error.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace tilewright::passes {
@@ -50,29 +51,9 @@ bool has_queue(const Stmt& stmt, const Kernel& kernel, ir::Queue queue, bool wri
   return false;
 }
 
-class Reads : public ir::Visitor {
- public:
-  explicit Reads(const std::vector<TileId>& tiles) : tiles_(tiles) {}
-  using Visitor::visit;
-  void visit(const Expr& e) override {
-    if (e.is(ir::ExprKind::load)) note(e.tile_id());
-    if (e) visit_args(e);
-  }
-  void visit(const ir::TileRef& ref) override {
-    note(ref.tile);
-    Visitor::visit(ref);
-  }
-  bool found = false;
-
- private:
-  void note(TileId id) { found = found || std::find(tiles_.begin(), tiles_.end(), id) != tiles_.end(); }
-  const std::vector<TileId>& tiles_;
-};
-
-bool reads_any(const Stmt& stmt, const std::vector<TileId>& tiles) {
-  Reads reads(tiles);
-  reads.visit(stmt);
-  return reads.found;
+bool mentions_any(const Stmt& stmt, const std::vector<TileId>& tiles) {
+  const std::map<TileId, int> mentions = ir::tile_mentions({stmt});
+  return std::any_of(tiles.begin(), tiles.end(), [&](TileId id) { return mentions.contains(id); });
 }
 
 // The code of one role, or of all warps where a kernel has no roles.
@@ -105,6 +86,8 @@ class RoleExpansion {
   Block section(const Section& section, const ir::ForStmt& loop, const Expr& base, const Loc& loc);
   Block site(const Site& site, const ir::ForStmt& loop, const Expr& iteration, const Expr& base, const Loc& loc);
   Expr fresh(const char* name) { return ir::var(next_var_++, name); }
+  // Groups of products inside of a statement are not counted, so that no release may rest on their number.
+  void check_products(const std::vector<Slot>& slots, const ir::ForStmt& loop) const;
   Block in_exec(const ExecSet& exec, const std::vector<Slot>& slots, const ir::ForStmt& loop, Block body,
                 const Loc& loc) const;
 
@@ -147,21 +130,21 @@ StepQuestions RoleExpansion::questions(const ir::ForStmt& loop) const {
   const auto tiles = [&schedule](int c) -> const std::vector<TileId>& { return schedule.channels[size_t(c)].tiles; };
   const auto is_own = [this, &schedule](int c) {
     const ir::Channel& channel = schedule.channels[size_t(c)];
-    return runs(channel.producer) && channel.consumers.size() == 1 && channel.consumers[0] == channel.producer;
+    return runs(channel.producer) && filled_where_read(channel);
   };
-  return {
-      .closes_copies =
-          [this, &loop, is_own, tiles](const Slot& slot) {
-            return is_own(slot.index) && std::any_of(loop.body.begin(), loop.body.end(), [&](const Stmt& s) {
-                     return has_queue(s, kernel_, ir::Queue::cp_async, true, tiles(slot.index));
-                   });
-          },
-      .closes_products =
-          [this, &loop](const Slot& slot) {
-            return has_queue(loop.body[size_t(slot.index)], kernel_, ir::Queue::wgmma, false, {});
-          },
-      .reads = [&loop, tiles](const Slot& slot, int c) { return reads_any(loop.body[size_t(slot.index)], tiles(c)); },
-      .is_own = is_own};
+  return {.closes_copies =
+              [this, &loop, is_own, tiles](const Slot& slot) {
+                return is_own(slot.index) && std::any_of(loop.body.begin(), loop.body.end(), [&](const Stmt& s) {
+                         return has_queue(s, kernel_, ir::Queue::cp_async, true, tiles(slot.index));
+                       });
+              },
+          .closes_products =
+              [this, &loop](const Slot& slot) {
+                return has_queue(loop.body[size_t(slot.index)], kernel_, ir::Queue::wgmma, false, {});
+              },
+          .reads = [&loop, tiles](const Slot& slot,
+                                  int c) { return mentions_any(loop.body[size_t(slot.index)], tiles(c)); },
+          .is_own = is_own};
 }
 
 // What one slot is for one iteration. `base`: iterations of earlier rounds.
@@ -195,10 +178,11 @@ Block RoleExpansion::in_exec(const ExecSet& exec, const std::vector<Slot>& slots
   bool all = true, any = false;
   for (const Slot& slot : slots) {
     if (slot.kind != Slot::Kind::op) continue;
-    const auto* op = ir::get_if<ir::OpStmt>(loop.body[size_t(slot.index)]);
+    const Stmt& stmt = loop.body[size_t(slot.index)];
+    const auto* op = ir::get_if<ir::OpStmt>(stmt);
     const bool elected = op && op->def->elected;
     all = all && elected;
-    any = any || elected;
+    any = any || elected || async_work({stmt}).bulk_copies;
   }
   if (any && (!all || exec.num_warps != 1)) {
     throw unsupported(loc, "role {} mixes copies that one thread starts with other statements", role_.name)
@@ -245,6 +229,21 @@ Block RoleExpansion::section(const Section& section, const ir::ForStmt& loop, co
   return {ir::make_stmt(std::move(out), loc)};
 }
 
+void RoleExpansion::check_products(const std::vector<Slot>& slots, const ir::ForStmt& loop) const {
+  int num = 0;
+  const Stmt* around = nullptr;
+  for (const Slot& slot : slots) {
+    if (slot.kind != Slot::Kind::op) continue;
+    const Stmt& stmt = loop.body[size_t(slot.index)];
+    if (!async_work({stmt}).products) continue;
+    ++num;
+    if (!ir::get_if<ir::OpStmt>(stmt)) around = &stmt;
+  }
+  if (around == nullptr || num == 1) return;
+  throw unsupported((*around)->loc, "products inside of a statement of a scheduled loop, beside others")
+      .hint("let all products of the loop be statements of its body");
+}
+
 void RoleExpansion::loop(const ir::ForStmt& loop, const Loc& loc, Block& out) {
   std::vector<Slot> slots;
   std::set<std::pair<int, int>> execs;
@@ -254,7 +253,11 @@ void RoleExpansion::loop(const ir::ForStmt& loop, const Loc& loc, Block& out) {
     execs.insert({slot.exec.first_warp, slot.exec.num_warps});
   }
   if (slots.empty()) return;
-  if (execs.size() != 1) throw unsupported(loc, "slots of role {} run on several sets of warps", role_.name);
+  if (execs.size() != 1) {
+    throw unsupported(loc, "slots of role {} run on several sets of warps", role_.name)
+        .hint("give them one set, or roles of their own");
+  }
+  check_products(slots, loop);
   const Expr n = loop.dims[0].extent;
   Expr base;
   if (depth_ > 0) {

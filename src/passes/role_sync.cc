@@ -6,6 +6,7 @@
 #include "support/error.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace tilewright::passes {
@@ -19,34 +20,12 @@ using ir::TileId;
 
 namespace {
 
-constexpr int kWarpThreads = 32;
-
-class Mentioned : public ir::Visitor {
- public:
-  using Visitor::visit;
-  void visit(const Expr& e) override {
-    if (e.is(ir::ExprKind::load)) tiles.insert(e.tile_id());
-    if (e) visit_args(e);
-  }
-  void visit(const ir::TileRef& ref) override {
-    tiles.insert(ref.tile);
-    Visitor::visit(ref);
-  }
-  void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) tiles.insert(store->tile);
-    visit_parts(stmt);
-  }
-  std::set<TileId> tiles;
-};
-
 Stmt branch(const Expr& condition, Block then, const Loc& loc) {
   return ir::make_stmt(ir::IfStmt{.condition = condition, .then = std::move(then), .otherwise = {}}, loc);
 }
 
 ir::TileRef whole(const Kernel& kernel, TileId id) {
-  ir::TileRef ref{.tile = id, .region = {}, .slot = {}};
-  for (const Expr& extent : kernel.tile(id).shape) ref.region.push_back({.begin = ir::int_imm(0), .extent = extent});
-  return ref;
+  return {.tile = id, .region = whole_region(kernel.tile(id)), .slot = {}};
 }
 
 // The code of one role.
@@ -85,14 +64,14 @@ class RoleSync {
     const Stmt arrival = make_call(mbarrier_arrive_op(), {barrier}, {}, {}, loc);
     if (warps_.elected) return out.push_back(arrival);
     if (converge) out.push_back(make_call(sync_warp_op(), {}, {}, {}, loc));
-    const Expr first = ir::binary(ir::ExprKind::eq, ir::floormod(kernel_.thread_var, kWarpThreads), ir::int_imm(0));
+    const Expr first = ir::binary(ir::ExprKind::eq, ir::floormod(kernel_.thread_var, ir::kWarpThreads), ir::int_imm(0));
     out.push_back(ir::make_stmt(ir::LanesStmt{.exec = {}, .body = {branch(first, {arrival}, loc)}}, loc));
   }
   Stmt barrier(const Loc& loc) const {
     if (warps_.exec.num_warps == 0) return make_call(block_sync_op(), {}, {}, {}, loc);
     return make_call(
         sync_threads_op(), {}, {},
-        {{"barrier", int64_t(warps_.barrier_id)}, {"threads", int64_t(warps_.exec.num_warps) * kWarpThreads}}, loc);
+        {{"barrier", int64_t(warps_.barrier_id)}, {"threads", int64_t(warps_.exec.num_warps) * ir::kWarpThreads}}, loc);
   }
   // One barrier for all the waits in front of it.
   void flush(const Loc& loc, Block& out) {
@@ -117,10 +96,8 @@ void RoleSync::wait_for_products(int64_t pending, const Loc& loc, Block& out) {
 
 void RoleSync::settle(const Stmt& stmt, Block& out) {
   if (products_.empty()) return;
-  Mentioned mentioned;
-  mentioned.visit(stmt);
-  const bool meets =
-      std::any_of(products_.begin(), products_.end(), [&](TileId id) { return mentioned.tiles.contains(id); });
+  const std::map<TileId, int> mentions = ir::tile_mentions({stmt});
+  const bool meets = std::any_of(products_.begin(), products_.end(), [&](TileId id) { return mentions.contains(id); });
   if (meets) wait_for_products(0, stmt->loc, out);
 }
 
@@ -197,17 +174,18 @@ void RoleSync::op(const OpStmt& op, const Stmt& stmt, Block& out) {
     counted.tiles.push_back({.tile = plans_[c].full, .region = {op.tiles[1].region[0]}, .slot = {}});
     return out.push_back(ir::make_stmt(std::move(counted), loc));
   }
-  throw unsupported(loc, "a bulk copy to {}, which no channel has", kernel_.tile(op.tiles[1].tile).name);
+  throw unsupported(loc, "a bulk copy to {}, which no channel has", kernel_.tile(op.tiles[1].tile).name)
+      .hint("a channel's barrier counts the bytes of its copies");
 }
 
-// The second pass over the body sees the products that the end of an iteration leaves under way.
+// The first pass over the body finds the products that the end of an iteration leaves under way; the second sees them.
 void RoleSync::loop(const ir::ForStmt& loop, const Loc& loc, Block& out) {
-  ir::ForStmt copy = loop;
   const std::set<TileId> before = products_;
-  copy.body = block(loop.body);
+  block(loop.body);
   std::set<TileId> again = before;
   again.insert(products_.begin(), products_.end());
   products_ = again;
+  ir::ForStmt copy = loop;
   copy.body = block(loop.body);
   // What the registers held before is one value for the compiler, else it moves them about where there may be no
   // iteration, between a product and its wait.
@@ -244,6 +222,10 @@ void RoleSync::stmt(const Stmt& stmt, Block& out) {
     ir::RoleStmt copy = *role;
     copy.body = RoleSync(kernel_, plans_, {role->exec, warps_.barrier_id, role->elected}).block(role->body);
     return out.push_back(ir::make_stmt(std::move(copy), stmt->loc));
+  }
+  if (async_work({stmt}).any()) {
+    throw unsupported(stmt->loc, "products or bulk copies inside of this statement")
+        .hint("put them into for loops and branches");
   }
   settle(stmt, out);
   out.push_back(stmt);

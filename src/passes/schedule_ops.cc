@@ -2,8 +2,10 @@
 
 #include "ops/copy.h"
 #include "ops/gemm.h"
+#include "ir/rewrite.h"
 #include "support/error.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tilewright::passes {
@@ -92,6 +94,41 @@ const ir::OpDef& bulk_copy_op() {
 const ir::OpDef& warpgroup_gemm_op() {
   static const ir::OpDef kOp = as(ops::gemm_op(), "warpgroup_gemm", warpgroup_gemm_effects);
   return kOp;
+}
+
+namespace {
+
+class AsyncWorkFinder : public ir::Visitor {
+ public:
+  using Visitor::visit;
+  void visit(const ir::Stmt& stmt) override {
+    if (const auto* op = ir::get_if<OpStmt>(stmt)) {
+      found.products = found.products || op->def == &warpgroup_gemm_op();
+      found.bulk_copies = found.bulk_copies || op->def == &bulk_copy_op();
+    }
+    visit_parts(stmt);
+  }
+  AsyncWork found;
+};
+
+}  // namespace
+
+AsyncWork async_work(const ir::Block& block) {
+  AsyncWorkFinder finder;
+  finder.visit(block);
+  return finder.found;
+}
+
+bool in_channel(const Kernel& kernel, ir::TileId id) {
+  return std::any_of(kernel.channels.begin(), kernel.channels.end(), [id](const ir::Channel& channel) {
+    return std::find(channel.tiles.begin(), channel.tiles.end(), id) != channel.tiles.end();
+  });
+}
+
+ir::Region whole_region(const ir::Tile& tile) {
+  ir::Region out;
+  for (const ir::Expr& extent : tile.shape) out.push_back({.begin = ir::int_imm(0), .extent = extent});
+  return out;
 }
 
 #define TW_CALL(NAME, TILES, SCALARS)                             \

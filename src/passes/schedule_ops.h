@@ -21,6 +21,20 @@ const ir::OpDef& bulk_copy_op();
 // operands and sum until its group is over.
 const ir::OpDef& warpgroup_gemm_op();
 
+// What a block holds, at any depth, of the operations that run on behind their statement and need calls around them.
+struct AsyncWork {
+  bool products = false;     // warpgroup_gemm
+  bool bulk_copies = false;  // bulk_copy
+  bool any() const { return products || bulk_copies; }
+};
+AsyncWork async_work(const ir::Block& block);
+
+// A channel's row of the kernel has the tile.
+bool in_channel(const ir::Kernel& kernel, ir::TileId id);
+
+// All of a tile.
+ir::Region whole_region(const ir::Tile& tile);
+
 // ---- steps of a channel: scalars = {iteration}; attrs: channel, the row of Kernel::channels ----
 
 // attrs: separated: where fillers and readers are the same warps, a `wait` lies between the release of the buffer and

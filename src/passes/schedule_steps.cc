@@ -49,8 +49,7 @@ std::vector<Section> all_sections(const ir::Schedule& schedule, std::vector<Slot
 // What has happened on one path through the sections.
 class Path {
  public:
-  Path(const ir::Schedule& schedule, std::vector<Section>& sections, const StepQuestions& questions)
-      : schedule_(schedule), sections_(sections), questions_(questions) {}
+  Path(const ir::Schedule& schedule, std::vector<Section>& sections) : schedule_(schedule), sections_(sections) {}
 
   // Runs n iterations, numbered from `first_` on.
   void run(int64_t n) {
@@ -71,10 +70,8 @@ class Path {
   using Groups = std::map<std::pair<int, int64_t>, int64_t>;  // number of the last group of (channel, iteration)
 
   void step(Site& site, int64_t iteration, bool runs);
-  void note_products(const Slot& slot, int64_t iteration) {
-    for (size_t c = 0; c < schedule_.channels.size(); ++c) {
-      if (questions_.reads(slot, int(c))) products_[{int(c), iteration}] = num_products_;
-    }
+  void note_products(const Site& site, int64_t iteration) {
+    for (int c : site.channels_read) products_[{c, iteration}] = num_products_;
     ++num_products_;
   }
   static void keep_least(Site& site, const Groups& groups, std::pair<int, int64_t> key, int64_t closed) {
@@ -84,7 +81,6 @@ class Path {
 
   const ir::Schedule& schedule_;
   std::vector<Section>& sections_;
-  const StepQuestions& questions_;
   int64_t first_ = 0;
   Groups copies_, products_;
   int64_t num_copies_ = 0, num_products_ = 0;
@@ -97,18 +93,18 @@ void Path::step(Site& site, int64_t iteration, bool runs) {
   const std::pair<int, int64_t> key = {slot.index, iteration};
   ++now_;
   // Groups of copies are closed whether there are copies in them or not.
-  if (slot.kind == Slot::Kind::commit && questions_.closes_copies(slot)) {
+  if (site.closes_copies) {
     if (runs) copies_[key] = num_copies_;
     ++num_copies_;
   }
   if (!runs) return;
   switch (slot.kind) {
     case Slot::Kind::op:
-      if (questions_.closes_products(slot)) note_products(slot, iteration);
+      if (site.closes_products) note_products(site, iteration);
       break;
     case Slot::Kind::wait:
       keep_least(site, copies_, key, num_copies_);
-      if (questions_.is_own(slot.index)) last_wait_ = now_;
+      if (site.is_own) last_wait_ = now_;
       break;
     case Slot::Kind::release:
       keep_least(site, products_, key, num_products_);
@@ -120,6 +116,19 @@ void Path::step(Site& site, int64_t iteration, bool runs) {
       break;
     }
     case Slot::Kind::commit: break;
+  }
+}
+
+void answer(Site& site, const ir::Schedule& schedule, const StepQuestions& questions) {
+  const Slot& slot = site.slot;
+  if (slot.kind != Slot::Kind::op) {
+    site.is_own = questions.is_own(slot.index);
+    site.closes_copies = slot.kind == Slot::Kind::commit && questions.closes_copies(slot);
+    return;
+  }
+  site.closes_products = questions.closes_products(slot);
+  for (int c = 0; site.closes_products && c < int(schedule.channels.size()); ++c) {
+    if (questions.reads(slot, c)) site.channels_read.push_back(c);
   }
 }
 
@@ -137,12 +146,13 @@ std::vector<Section> schedule_sections(const ir::Schedule& schedule, const std::
   for (Section& section : out) {
     for (Site& site : section.sites) {
       site.later = kNoBound;
-      site.separated = site.slot.kind == Slot::Kind::acquire && questions.is_own(site.slot.index);
+      answer(site, schedule, questions);
+      site.separated = site.slot.kind == Slot::Kind::acquire && site.is_own;
     }
   }
   for (int64_t n = 0; n <= enough; ++n) {
     for (int64_t before = 0; before <= (again ? enough : 0); ++before) {
-      Path path(schedule, out, questions);
+      Path path(schedule, out);
       if (again) path.run(before);
       path.run(n);
     }

@@ -24,6 +24,10 @@ struct Site {
   int64_t later = 0;
   // Between the release of the buffer and this acquire, both of this role, it always waits for a channel of its own.
   bool separated = false;
+  // What StepQuestions answers about the slot.
+  bool closes_copies = false, closes_products = false;
+  bool is_own = false;                  // its channel
+  std::vector<int> channels_read = {};  // of a statement that closes products
 };
 
 struct Section {

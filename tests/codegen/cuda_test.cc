@@ -4,6 +4,7 @@
 
 #include "../../examples/matmul_relu.h"
 #include "harness/golden.h"
+#include "harness/text.h"
 #include "ir/verify.h"
 #include "passes/cuda_passes.h"
 #include "harness/machine.h"
@@ -19,6 +20,7 @@ namespace tilewright::codegen {
 namespace {
 
 namespace T = tilewright::lang;
+using testing::occurrences;
 
 struct Text {
   CudaModule module;
@@ -34,12 +36,6 @@ Text text_of(const Program& program, const char* arch) {
   const CudaTarget target = cuda_target_from_arch(arch).value();
   Text out;
   out.module = emit_cuda(passes::cuda_pipeline(program.ir(), target, out.remarks), target);
-  return out;
-}
-
-int occurrences(const std::string& text, const std::string& word) {
-  int out = 0;
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) ++out;
   return out;
 }
 

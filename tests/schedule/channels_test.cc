@@ -1,13 +1,10 @@
 // Channels of other forms than those of the two products: what synchronises them follows from who fills and reads them
 // and how.
-#include "ir/print.h"
 #include "ir/rewrite.h"
-#include "ir/verify.h"
-#include "passes/schedule_passes.h"
+#include "harness/text.h"
+#include "ir/print.h"
 #include "schedule/executor.h"
 #include "schedule/tables.h"
-
-#include <tilewright/error.h>
 
 #include <gtest/gtest.h>
 
@@ -18,7 +15,7 @@ namespace {
 
 // A kernel of 64 x 64 tiles with `rows` (roles, maps) and a loop with `body`, its table first.
 ir::Program program_of(int steps, int threads, const std::string& rows, const std::string& body) {
-  return ir::parse(fmt::format(R"(program p(A, B) vars 3 {{
+  return ir::parse(fmt::format(R"(program p(A, B) vars 4 {{
   tensor A: f16[64, {0}]
   tensor B: f16[{0}, 64]
   kernel p(bx@0 < 1, by@1 < 1) threads {1} {{
@@ -42,11 +39,6 @@ constexpr const char* kFillA = "(A[by * 64:+64, ko * 64:+64], a[0:64, 0:64])";
 constexpr const char* kFillB = "(B[ko * 64:+64, bx * 64:+64], b[0:64, 0:64])";
 constexpr const char* kUse = "(a[0:64, 0:64], b[0:64, 0:64], c[0:64, 0:64]; false)";
 
-ir::Program placed(const ir::Program& program) {
-  ir::verify_structure(program);
-  return passes::place_channel_sync(passes::expand_schedule(program));
-}
-
 std::string expect_right(const std::function<ir::Program(int)>& make) {
   std::string text;
   for (int steps = 0; steps <= 9; ++steps) {
@@ -59,12 +51,6 @@ std::string expect_right(const std::function<ir::Program(int)>& make) {
     }
   }
   return text;
-}
-
-int occurrences(const std::string& text, const std::string& word) {
-  int out = 0;
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) ++out;
-  return out;
 }
 
 // The groups of both channels are counted together, and one barrier serves both waits.
@@ -232,12 +218,7 @@ TEST(Channels, TwoLoadRoles) {
 }
 
 std::string refusal(const ir::Program& program) {
-  try {
-    placed(program);
-  } catch (const Error& error) {
-    return error.message();
-  }
-  return "";
+  return refusal_of([&] { placed(program); });
 }
 
 TEST(Channels, MixturesAreRefused) {
@@ -252,6 +233,154 @@ TEST(Channels, MixturesAreRefused) {
       {outside.kernels[0].body.back()}, std::vector{ir::get_if<ir::ForStmt>(outside.kernels[0].body[0])->dims[0].var},
       std::vector{ir::int_imm(0)})[0];
   EXPECT_EQ(refusal(outside), "tile a of channel operands is used outside of its loop");
+}
+
+const std::string kProduct = std::string("warpgroup_gemm") + kUse;
+const std::string kBulkA = fmt::format("bulk_copy{} {{map = 0}}", kFillA);
+const std::string kBulkB = fmt::format("bulk_copy{} {{map = 1}}", kFillB);
+constexpr const char* kMaps = R"(    map A: A box [64, 64] span 128
+    map B: B box [64, 64] span 128)";
+const std::string kBulkRoles = std::string(kMaps) + R"(
+    role compute: warps(0, 4)
+    role load: warps(4, 1))";
+
+// A warp loads both operands by bulk copies; three stages.
+const std::string kBulkBody = fmt::format(R"(schedule anchor 0
+      channel operands: (a, b) stages 3 from warps(4, 1) to warps(0, 4)
+      slot acquire(0) stage 0 order 0 warps(4, 1)
+      slot op(0) stage 0 order 1 warps(4, 1)
+      slot op(1) stage 0 order 2 warps(4, 1)
+      slot commit(0) stage 0 order 3 warps(4, 1)
+      slot wait(0) stage 0 order 0 warps(0, 4)
+      slot op(2) stage 0 order 1 warps(0, 4)
+      slot release(0) stage 1 order 2 warps(0, 4)
+      {}
+      {}
+      {})",
+                                          kBulkA, kBulkB, kProduct);
+
+ir::Program bulk_program(int steps, const std::string& from, const std::string& to) {
+  return program_of(steps, 160, kBulkRoles, replaced(kBulkBody, from, to));
+}
+
+// A barrier expects what bulk copies bring, whatever else is read behind it.
+TEST(Channels, BytesAreThoseOfBulkCopies) {
+  const std::string both = ir::print(placed(program_of(4, 160, kBulkRoles, kBulkBody)));
+  EXPECT_EQ(occurrences(both, "mbarrier_arrive_expect(full_operands[it % 3]; 16384)"), 1) << both;
+  // One tile is filled; the other is read first, or behind it.
+  for (const char* tiles : {"(a[0:64, 0:64], b[0:64, 0:64]", "(b[0:64, 0:64], a[0:64, 0:64]"}) {
+    std::string body = replaced(kBulkBody, kBulkB, "fill(c[0:64, 0:64]; 0.0)");
+    body = replaced(body, "op(1) stage 0 order 2 warps(4, 1)", "op(1) stage 0 order 9 warps(0, 4)");
+    body = replaced(body, "warpgroup_gemm(a[0:64, 0:64], b[0:64, 0:64]", std::string("warpgroup_gemm") + tiles);
+    const std::string text = ir::print(placed(program_of(4, 160, kBulkRoles, body)));
+    EXPECT_EQ(occurrences(text, "mbarrier_arrive_expect(full_operands[it % 3]; 8192)"), 1) << text;
+  }
+  EXPECT_EQ(refusal(bulk_program(4, kBulkB, kBulkA)), "two bulk copies to a in one iteration");
+}
+
+// Products have their fence, group and wait where no channel asks for them.
+TEST(Channels, ProductsWithoutChannels) {
+  for (const std::string& product :
+       {kProduct, "if ko < 3 { " + kProduct + " }", "for j@3 in serial(0:2) { " + kProduct + " }"}) {
+    const std::string text = ir::print(placed(program_of(4, 128, "", R"(schedule anchor 0
+      slot op(0) stage 0 order 0
+      slot op(1) stage 0 order 1
+      )" + product + R"(
+      fill(c[0:64, 0:64]; 0.0))")));
+    size_t at = 0;
+    for (const std::string& word : {std::string("wgmma_fence()"), kProduct, std::string("wgmma_commit()"),
+                                    std::string("wgmma_wait(c[0:64, 0:64]) {pending = 0}"), std::string("fill(c")}) {
+      at = text.find(word, at);
+      ASSERT_NE(at, std::string::npos) << word << " in " << text;
+    }
+    EXPECT_EQ(occurrences(text, "wgmma_fence()"), 1) << text;
+  }
+}
+
+TEST(Channels, ProductsInOtherStatementsAreRefused) {
+  for (const std::string& stmt : {"while ko < 0 { " + kProduct + " }", "lanes { " + kProduct + " }",
+                                  "if ko < 3 { while ko < 0 { " + kProduct + " } }"}) {
+    EXPECT_EQ(refusal(program_of(4, 128, "", "schedule anchor 0\n      slot op(0) stage 0 order 0\n      " + stmt)),
+              "products or bulk copies inside of this statement")
+        << stmt;
+  }
+  for (const char* stmt : {"lanes { ", "if ko < 3 { "}) {
+    EXPECT_EQ(refusal(bulk_program(4, kBulkA, stmt + kBulkA + " }")),
+              "role load mixes copies that one thread starts with other statements")
+        << stmt;
+  }
+}
+
+// What a release waits for is a number of groups, and those inside of a statement are not counted.
+TEST(Channels, ProductsInsideOfAStatementHaveNoneBesideThem) {
+  const std::string inside = "if ko < 99 { " + kProduct + " }";
+  const std::string text = expect_right([&](int steps) { return bulk_program(steps, kProduct, inside); });
+  EXPECT_EQ(occurrences(text, "{pending = 1}"), 0) << text;
+  const std::string slot = "slot release(0) stage 1";
+  const std::string beside = replaced(kBulkBody, kProduct, inside + "\n      " + kProduct);
+  EXPECT_EQ(refusal(program_of(4, 160, kBulkRoles,
+                               replaced(beside, slot, "slot op(3) stage 0 order 2 warps(0, 4)\n      " + slot))),
+            "products inside of a statement of a scheduled loop, beside others");
+}
+
+// Between two consumers there is nobody who waits.
+TEST(Channels, AReaderThatDoesNotWaitIsRefused) {
+  const auto program = [](const char* warps) {
+    return program_of(4, 416, R"(    role first: warps(0, 4)
+    role between: warps(4, 4)
+    role last: warps(8, 4)
+    role load: warps(12, 1))",
+                      fmt::format(R"(schedule anchor 0
+      channel operands: (a, b) stages 2 from warps(12, 1) to warps(0, 4), warps(8, 4)
+      slot acquire(0) stage 0 order 0 warps(12, 1)
+      slot op(0) stage 0 order 1 warps(12, 1)
+      slot op(1) stage 0 order 2 warps(12, 1)
+      slot commit(0) stage 0 order 3 warps(12, 1)
+      slot wait(0) stage 0 order 0 warps(0, 4)
+      slot op(2) stage 0 order 1 {0}
+      slot release(0) stage 0 order 2 warps(0, 4)
+      slot wait(0) stage 0 order 0 warps(8, 4)
+      slot op(3) stage 0 order 1 warps(8, 4)
+      slot release(0) stage 0 order 2 warps(8, 4)
+      copy{1}
+      copy{2}
+      gemm{3}
+      gemm{3})",
+                                  warps, kFillA, kFillB, kUse));
+  };
+  EXPECT_EQ(refusal(program("warps(0, 4)")), "");
+  EXPECT_EQ(execute(placed(program("warps(0, 4)")), 4, 1, 0).error, std::nullopt);
+  EXPECT_EQ(refusal(program("warps(4, 4)")), "statement 2 reads tiles of channel operands on warps(4, 4)");
+}
+
+TEST(Channels, WhatOneThreadStartsIsRefusedElsewhere) {
+  // By two warps, or among others.
+  const std::string two = replaced(two_roles("copy", "gemm", 2), std::string("copy") + kFillA, kBulkA);
+  EXPECT_EQ(refusal(program_of(4, 192, std::string(kMaps) + "\n" + kRoles, two)),
+            "role load mixes copies that one thread starts with other statements");
+  EXPECT_EQ(refusal(bulk_program(4, kBulkB, std::string("copy") + kFillB)),
+            "role load mixes copies that one thread starts with other statements");
+  EXPECT_EQ(refusal(bulk_program(4, kBulkA, "bulk_copy(A[by * 64:+64, ko * 64:+32], a[0:64, 0:32]) {map = 0}")),
+            "a bulk copy to a part of a");
+  const std::string body = replaced(kBulkBody, "(a, b)", "(a)");
+  EXPECT_EQ(refusal(program_of(4, 160, kBulkRoles, body)), "a bulk copy to b, which no channel has");
+  ir::Program own = passes::expand_schedule(program_of(4, 160, kBulkRoles, kBulkBody));
+  own.kernels[0].channels[0].consumers = {own.kernels[0].channels[0].producer};
+  EXPECT_EQ(refusal_of([&] { passes::place_channel_sync(own); }),
+            "channel operands: bulk copies by the warps that read them");
+}
+
+TEST(Channels, SchedulesElsewhereAreRefused) {
+  std::string apart = replaced(kBulkBody, kProduct, kProduct + "\n      fill(c[0:64, 0:64]; 0.0)");
+  apart = replaced(apart, "slot wait(0)", "slot op(3) stage 0 order 9 warps(0, 2)\n      slot wait(0)");
+  EXPECT_EQ(refusal(program_of(4, 160, kBulkRoles, apart)), "slots of role compute run on several sets of warps");
+  ir::Program inside = program_of(4, 160, kBulkRoles, kBulkBody);
+  ir::Block& statements = inside.kernels[0].body;
+  statements = {ir::make_stmt(ir::LanesStmt{.exec = {}, .body = statements})};
+  EXPECT_EQ(refusal(inside), "a scheduled loop inside of this statement");
+  // Roles are made of loops with schedules.
+  EXPECT_EQ(refusal(program_of(4, 160, kBulkRoles, kProduct)),
+            "a statement outside of roles in a kernel that has some");
 }
 
 }  // namespace

@@ -257,6 +257,7 @@ class Machine {
   void settle(Barrier& barrier);
   void finish_copies(size_t w, int64_t pending);
   void finish_products(size_t w, int64_t pending);
+  void check_read(const ir::Channel& channel, const ir::ExecSet& exec);
   // Warps that wait at a barrier of threads.
   bool meet(Kind kind, int64_t id);
   Barrier& barrier(const Cell& cell) {
@@ -321,7 +322,6 @@ void Machine::read(size_t w, const Cell& cell, bool under_way) {
     }
   }
   ++expected;
-  ++counts_.reads;
   buffer.reads[w] = {.agent = w, .time = under_way ? kUnderWay : warp.clock[w]};
 }
 
@@ -453,7 +453,6 @@ bool Machine::meet(Kind kind, int64_t id) {
     join(all, warps_[w].clock);
   }
   for (size_t w : there) join(warps_[w].clock, all);
-  ++counts_.block_barriers;
   return true;
 }
 
@@ -482,12 +481,24 @@ ExecutionCounts Machine::run() {
     if (warp.at < warp.events.size()) {
       wrong("warp {} waits for ever at event {} of kind {}", w, warp.at, int(warp.events[warp.at].kind));
     }
-    for (const auto& [tile, next] : warp.expected) {
-      if (next != steps_ * rounds_) wrong("warp {} read {} iterations of {}", w, next, kernel_.tile(tile).name);
+  }
+  for (const ir::Channel& channel : kernel_.channels) {
+    for (const ir::ExecSet& exec : channel.consumers) check_read(channel, exec);
+  }
+  return counts_;
+}
+
+// Each consumer has read each tile in every iteration.
+void Machine::check_read(const ir::Channel& channel, const ir::ExecSet& exec) {
+  const size_t begin = size_t(exec.first_warp);
+  const size_t end = exec.num_warps > 0 ? begin + size_t(exec.num_warps) : warps_.size();
+  for (TileId id : channel.tiles) {
+    for (size_t w = begin; w < end; ++w) {
+      const int64_t next = warps_[w].expected[id];
+      if (next != steps_ * rounds_) wrong("warp {} read {} iterations of {}", w, next, kernel_.tile(id).name);
       counts_.steps_read = next;
     }
   }
-  return counts_;
 }
 
 }  // namespace

@@ -19,9 +19,7 @@
 namespace tilewright::testing {
 
 struct ExecutionCounts {
-  int64_t reads = 0;           // of buffers, by warps
-  int64_t block_barriers = 0;  // of all warps, each counted once
-  int64_t steps_read = 0;      // iterations that each consumer read
+  int64_t steps_read = 0;  // iterations that each consumer read
 };
 
 struct Execution {

@@ -4,7 +4,6 @@
 
 #include "ir/print.h"
 #include "ir/rewrite.h"
-#include "ir/verify.h"
 #include "passes/cuda_atoms.h"
 #include "passes/schedule_passes.h"
 #include "schedule/tables.h"
@@ -17,11 +16,6 @@ namespace tilewright::testing {
 namespace {
 
 constexpr int kOrders = 6;
-
-ir::Program placed(const ir::Program& program) {
-  ir::verify_structure(program);
-  return passes::place_channel_sync(passes::expand_schedule(program));
-}
 
 void expect_right(const ir::Program& program, const Product& p) {
   const ir::Program code = placed(program);
@@ -132,6 +126,7 @@ TEST(ScheduleExecution, MistakesInBarriersAreNoticed) {
   };
   const auto tile = [&](const ir::OpStmt& op) { return code.kernels[0].tile(op.tiles[0].tile).name; };
   expect_noticed(code, p, "waits for ever", drop(passes::mbarrier_arrive_op()));
+  expect_noticed(code, p, "read 0 iterations of A_shared", drop(passes::warpgroup_gemm_op()));
   expect_noticed(code, p, "bytes than it expects", drop(passes::mbarrier_arrive_expect_op()));
   expect_noticed(code, p, "is not initialised", drop(passes::mbarrier_init_op()));
   // Without one of the two waits.

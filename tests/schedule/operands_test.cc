@@ -52,7 +52,6 @@ class Step {
         passes::place_channel_sync(passes::expand_schedule(passes::expand_unselected(wgmma_product(p), target)));
     kernel_ = passes::lower_tiles(staged, target).kernels[0];
     for (const ir::Expr& v : kernel_.block_vars) values_.vars[v.var_id()] = 1;
-    values_.vars[kernel_.thread_var.var_id()] = 0;
     // The copies first.
     for (const char* role : {"load", "compute"}) {
       for (const Stmt& stmt : kernel_.body) {

@@ -2,14 +2,20 @@
 #pragma once
 
 #include "ir/parse.h"
+#include "ir/print.h"
+#include "ir/verify.h"
 #include "layout/fragment.h"
 #include "layout/layout.h"
 #include "ops/ops.h"
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_select.h"
 #include "passes/schedule_ops.h"
+#include "passes/schedule_passes.h"
+
+#include <tilewright/error.h>
 
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
@@ -21,6 +27,33 @@ inline std::vector<const ir::OpDef*> schedule_defs() {
   out.insert(out.end(), passes::cuda_atoms().begin(), passes::cuda_atoms().end());
   out.insert(out.end(), passes::schedule_ops().begin(), passes::schedule_ops().end());
   return out;
+}
+
+// `text` with the first `from`, which it must have, replaced.
+inline std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from << " in " << text;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+inline ir::Program changed(const ir::Program& program, const std::string& from, const std::string& to) {
+  return ir::parse(replaced(ir::print(program), from, to), "changed", schedule_defs());
+}
+
+// The message of the Error that `run` ends with; empty: with none.
+std::string refusal_of(auto run) {
+  try {
+    run();
+  } catch (const Error& error) {
+    return error.message();
+  }
+  return "";
+}
+
+// After both passes.
+inline ir::Program placed(const ir::Program& program) {
+  ir::verify_structure(program);
+  return passes::place_channel_sync(passes::expand_schedule(program));
 }
 
 // C [m, n] f16 = A [m, k] B, B [k, n] or [n, k], with sums in f32.

@@ -1,6 +1,7 @@
 // The CUDA text of both tables: its waits and barriers, two texts word for word, and what the assembler says of all.
 #include "codegen/cuda.h"
 #include "harness/golden.h"
+#include "harness/text.h"
 #include "ir/print.h"
 #include "passes/cuda_passes.h"
 #include "passes/schedule_passes.h"
@@ -18,12 +19,6 @@ codegen::CudaModule text_of(const ir::Program& program, const char* arch) {
   const ir::Program expanded = passes::expand_unselected(program, target);
   const ir::Program lowered = passes::lower_cuda(expanded, program, target);
   return codegen::emit_cuda(lowered, target);
-}
-
-int occurrences(const std::string& text, const std::string& word) {
-  int out = 0;
-  for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; at += word.size()) ++out;
-  return out;
 }
 
 // The lines of the `number`-th loop over iterations, up to the brace that closes it.
@@ -49,6 +44,15 @@ TEST(ScheduleText, CpAsyncHasOneWaitAndOneBarrierInTheLoop) {
   EXPECT_EQ(occurrences(loop, "tw::copy_async_commit()"), 1);
   EXPECT_EQ(occurrences(text, "tw::sync_block()"), 1);
   EXPECT_EQ(occurrences(text, "mbarrier"), 0);
+}
+
+// Stores are over when their statement is, which nothing waits for: they are no cp.async, whatever the target has.
+TEST(ScheduleText, CopiesOfAChannelStayStores) {
+  ir::Program program = cp_async_product({.k = 1024, .block_k = 32, .groups = 1});
+  for (int i = 0; i < 2; ++i) program = changed(program, "async_copy(", "copy(");
+  const std::string text = text_of(program, "sm_80").source;
+  EXPECT_EQ(occurrences(text, "copy_async"), 0) << text;
+  EXPECT_EQ(occurrences(steady_loop(text, 0), "tw::sync_block()"), 1) << text;
 }
 
 // As in the hand-written kernel: the load warp waits for `empty` and expects bytes; consumers wait for `full`, keep one
