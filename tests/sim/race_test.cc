@@ -145,7 +145,7 @@ TEST(SimMemory, ValuesThatNobodyWrote) {
   }
 }
 
-TEST(SimMemory, AnAccessBehindSharedMemory) {
+TEST(SimMemory, AnAccessBesideSharedMemory) {
   const Outcome outcome = run({kernel_text("box[t + 961] = 1;"), 64, 1}, "fair");
   ASSERT_EQ(outcome.findings.size(), 1u);
   EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::out_of_bounds);
@@ -156,6 +156,12 @@ TEST(SimMemory, AnAccessBehindSharedMemory) {
   EXPECT_EQ(far.findings[0].kind, Finding::Kind::out_of_bounds);
   ASSERT_EQ(far.findings[0].memory.size(), 1u);
   EXPECT_EQ(far.findings[0].memory[0].offset, 8188);
+  // And before.
+  const Outcome before = run({kernel_text("if (t == 7) box[-1024] = 1;"), 64, 1}, "fair");
+  ASSERT_EQ(before.findings.size(), 1u);
+  EXPECT_EQ(before.findings[0].kind, Finding::Kind::out_of_bounds);
+  ASSERT_EQ(before.findings[0].memory.size(), 1u);
+  EXPECT_EQ(before.findings[0].memory[0].offset, -4096);
 }
 
 TEST(SimMemory, AnAtomicOnWhatNobodyWrote) {

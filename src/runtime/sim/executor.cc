@@ -64,7 +64,7 @@ void Executor::prepare(const Block& block) {
   current_ = -1;  // before the first, whatever this thread of the host ran before
   shared_memory_ = code_.shared();
   view_ = code_.thread();
-  std::memset(shared_memory_, kPoison, size_t(code_.shared_bytes + code_.margin_bytes));
+  std::memset(shared_memory_ - code_.margin_bytes, kPoison, size_t(code_.shared_bytes + 2 * code_.margin_bytes));
   if (detector_) {
     const int64_t number =
         block.block.x + int64_t(block.grid.x) * (block.block.y + int64_t(block.grid.y) * block.block.z);

@@ -19,7 +19,7 @@ struct Code {
   unsigned char* (*shared)() = nullptr;  // of the calling thread
   const device::sim::ThreadView** (*thread)() = nullptr;
   int64_t shared_bytes = 0;   // what the kernel asked for
-  int64_t margin_bytes = 0;   // behind them
+  int64_t margin_bytes = 0;   // before and behind them
   int shared_unit_bytes = 1;  // the smallest part that is accessed by itself
 };
 

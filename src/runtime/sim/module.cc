@@ -38,7 +38,7 @@ std::shared_ptr<const Module> Module::compile(const std::string& text, const Sou
   std::string& whole = out->standalone_.text;
   int64_t shared_bytes = 0;
   for (const KernelShape& k : kernels) shared_bytes = std::max(shared_bytes, k.shared_bytes);
-  whole += fmt::format("TW_SIM_MODULE({})\n", shared_bytes + kMarginBytes);
+  whole += fmt::format("TW_SIM_MODULE({}, {})\n", shared_bytes, kMarginBytes);
   for (const KernelShape& k : kernels) whole += fmt::format("TW_SIM_ENTRY({})\n", k.symbol);
   out->standalone_.source_map.locs.resize(size_t(std::count(whole.begin(), whole.end(), '\n')));
   const HostSource source{

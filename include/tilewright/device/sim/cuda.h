@@ -25,7 +25,7 @@
 #define blockDim (tilewright::device::sim::thread_view()->block_dim)
 #define gridDim (tilewright::device::sim::thread_view()->grid_dim)
 
-// As much as the kernels of the text ask for, and a margin where an access behind the end is seen.
+// As much as the kernels of the text ask for.
 extern __thread __attribute__((aligned(1024))) unsigned char shared_memory[];
 
 namespace tilewright::device::sim {
@@ -281,21 +281,28 @@ inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
-// What a module of simulated kernels has once, behind its text, and for each kernel.
-#define TW_SIM_MODULE(SHARED_BYTES)                                                             \
-  __thread __attribute__((aligned(1024))) unsigned char shared_memory[SHARED_BYTES];            \
-  namespace tilewright::device::sim {                                                           \
-  const Hooks* hooks;                                                                           \
-  __thread const ThreadView* thread;                                                            \
-  }                                                                                             \
-  extern "C" {                                                                                  \
-  TW_SIM_UNCHECKED __global__ void tw_sim_attach(const tilewright::device::sim::Hooks* hooks) { \
-    tilewright::device::sim::hooks = hooks;                                                     \
-  }                                                                                             \
-  TW_SIM_UNCHECKED __global__ unsigned char* tw_sim_shared() { return shared_memory; }          \
-  TW_SIM_UNCHECKED __global__ const tilewright::device::sim::ThreadView** tw_sim_thread() {     \
-    return &tilewright::device::sim::thread;                                                    \
-  }                                                                                             \
+// What a module of simulated kernels has once, behind its text, and for each kernel. `shared_memory`, which the text
+// declares, stands in the middle of a larger array: between two margins where accesses beside it are seen.
+#define TW_SIM_MODULE(SHARED_BYTES, MARGIN_BYTES)                                                                    \
+  extern "C" {                                                                                                       \
+  extern __thread unsigned char tw_sim_shared_memory[];                                                              \
+  __thread                                                                                                           \
+      __attribute__((aligned(1024))) unsigned char tw_sim_shared_memory[MARGIN_BYTES + SHARED_BYTES + MARGIN_BYTES]; \
+  }                                                                                                                  \
+  asm(".globl shared_memory\n.type shared_memory, @tls_object\n"                                                     \
+      ".set shared_memory, tw_sim_shared_memory + " #MARGIN_BYTES "\n");                                             \
+  namespace tilewright::device::sim {                                                                                \
+  const Hooks* hooks;                                                                                                \
+  __thread const ThreadView* thread;                                                                                 \
+  }                                                                                                                  \
+  extern "C" {                                                                                                       \
+  TW_SIM_UNCHECKED __global__ void tw_sim_attach(const tilewright::device::sim::Hooks* hooks) {                      \
+    tilewright::device::sim::hooks = hooks;                                                                          \
+  }                                                                                                                  \
+  TW_SIM_UNCHECKED __global__ unsigned char* tw_sim_shared() { return tw_sim_shared_memory + MARGIN_BYTES; }         \
+  TW_SIM_UNCHECKED __global__ const tilewright::device::sim::ThreadView** tw_sim_thread() {                          \
+    return &tilewright::device::sim::thread;                                                                         \
+  }                                                                                                                  \
   }
 #define TW_SIM_ENTRY(KERNEL)                                                           \
   extern "C" TW_SIM_UNCHECKED __global__ void tw_sim_enter_##KERNEL(void* const* at) { \
