@@ -3,46 +3,76 @@
 #include "layout/checked.h"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 
 namespace tilewright::layout {
 
 namespace {
 
+constexpr int64_t kMaxCells = 1 << 16;
+constexpr int kWarp = 32;
+
+// The cells of a picture and what they show.
 struct Table {
-  int64_t rows = 1, cols = 1;
+  std::vector<DrawRange> region;  // of all dimensions
+
+  int64_t rows() const { return region.size() < 2 ? 1 : extent(region.size() - 2); }
+  int64_t cols() const { return extent(region.size() - 1); }
+  int64_t extent(size_t d) const { return region[d].end - region[d].begin; }
+  std::vector<int64_t> at(int64_t row, int64_t col) const {
+    std::vector<int64_t> out;
+    for (const DrawRange& range : region) out.push_back(range.begin);
+    if (out.size() > 1) out[out.size() - 2] += row;
+    out.back() += col;
+    return out;
+  }
 };
 
-Table table_of(const Layout& layout) {
-  if (layout.rank() < 1 || layout.rank() > 2) {
-    throw invalid_kernel({}, "a layout of {} dimensions cannot be drawn", layout.rank()).hint("slice it to one or two");
+Table table_of(std::span<const int64_t> shape, DrawRegion region) {
+  if (shape.empty()) throw invalid_kernel({}, "what has no dimensions cannot be drawn");
+  if (!region.empty() && region.size() != shape.size()) {
+    throw invalid_kernel({}, "{} ranges for a shape of {} dimensions", region.size(), shape.size())
+        .hint("one for each dimension");
   }
-  const Table t = layout.rank() == 1 ? Table{1, layout.extent(0)} : Table{layout.extent(0), layout.extent(1)};
-  constexpr int64_t kMaxCells = 1 << 16;
-  if (t.rows > kMaxCells || t.cols > kMaxCells || t.rows * t.cols > kMaxCells)
-    throw invalid_kernel({}, "{} x {} cells are too many to draw", t.rows, t.cols);
+  Table t{.region = {region.begin(), region.end()}};
+  if (region.empty()) {
+    for (const int64_t extent : shape) t.region.push_back({0, extent});
+  }
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const auto& [begin, end] = t.region[d];
+    if (begin < 0 || end < begin || end > shape[d]) {
+      throw invalid_kernel({}, "[{}, {}) is no part of dimension {}, whose extent is {}", begin, end, d, shape[d]);
+    }
+    if (d + 2 < shape.size() && t.extent(d) != 1) {
+      throw invalid_kernel({}, "{} indices of dimension {} cannot be drawn in one picture", t.extent(d), d)
+          .hint("only the last two dimensions may have more than one");
+    }
+  }
+  const int64_t rows = t.rows(), cols = t.cols();
+  if (rows > kMaxCells || cols > kMaxCells || rows * cols > kMaxCells) {
+    throw invalid_kernel({}, "{} x {} cells are too many to draw", rows, cols)
+        .hint(fmt::format("choose a region of {} cells at most", kMaxCells));
+  }
   return t;
 }
 
-int64_t offset_at(const Layout& layout, int64_t row, int64_t col) {
-  return layout.rank() == 1 ? layout({col}) : layout({row, col});
-}
-
-}  // namespace
-
-std::string draw_text(const Layout& layout) {
-  const Table t = table_of(layout);
-  const auto width = int(fmt::format("{}", std::max<int64_t>(layout.cosize() - 1, 0)).size());
+std::string text_of(const Table& t, const std::function<std::string(int64_t row, int64_t col)>& label) {
+  std::vector<std::string> labels;
+  size_t width = 0;
+  for (int64_t i = 0; i < t.rows(); ++i) {
+    for (int64_t j = 0; j < t.cols(); ++j) width = std::max(width, labels.emplace_back(label(i, j)).size());
+  }
   std::string out;
-  for (int64_t i = 0; i < t.rows; ++i) {
-    for (int64_t j = 0; j < t.cols; ++j) out += fmt::format("{}{:>{}}", j ? " " : "", offset_at(layout, i, j), width);
+  for (int64_t i = 0; i < t.rows(); ++i) {
+    for (int64_t j = 0; j < t.cols(); ++j)
+      out += fmt::format("{}{:>{}}", j ? " " : "", labels[size_t(i * t.cols() + j)], width);
     out += "\n";
   }
-  return out;
+  return t.cols() == 0 ? "" : out;
 }
 
-namespace {
-
-constexpr int kCell = 34, kTitle = 20;
+// ---- SVG ----
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -59,31 +89,127 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
-std::string cell_svg(int64_t row, int64_t col, int64_t offset, int elem_bytes) {
-  constexpr int kBanks = 32, kWordBytes = 4;
-  const int64_t x = col * kCell, y = row * kCell + kTitle, bank = offset * elem_bytes / kWordBytes % kBanks;
+struct Cell {
+  std::string label, explanation;
+  int64_t hue = 0, lightness = 82;  // of degrees and of per cent
+};
+
+constexpr int kCellHeight = 34, kTitleHeight = 20;
+
+std::string cell_svg(const Cell& cell, int64_t row, int64_t col, int64_t width) {
+  const int64_t x = col * width, y = row * kCellHeight + kTitleHeight;
   return fmt::format(
-             "<g><title>({}, {}) offset {} bank {}</title>"
-             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"hsl({},70%,82%)\" stroke=\"#666\"/>",
-             row, col, offset, bank, x, y, kCell, kCell, bank * 360 / kBanks) +
-         fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text></g>\n", x + kCell / 2, y + kCell / 2 + 4,
-                     offset);
+             "<g><title>{}</title>"
+             "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"hsl({},70%,{}%)\" stroke=\"#666\"/>",
+             escaped(cell.explanation), x, y, width, kCellHeight, cell.hue, cell.lightness) +
+         fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text></g>\n", x + width / 2,
+                     y + kCellHeight / 2 + 4, cell.label);
+}
+
+std::string svg_of(const Table& t, std::string_view title, int64_t width,
+                   const std::function<Cell(int64_t row, int64_t col)>& cell) {
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"monospace\" "
+      "font-size=\"11\">\n<text x=\"2\" y=\"14\">{}</text>\n",
+      t.cols() * width + 1, t.rows() * kCellHeight + kTitleHeight + 1, escaped(title));
+  for (int64_t i = 0; i < t.rows(); ++i) {
+    for (int64_t j = 0; j < t.cols(); ++j) out += cell_svg(cell(i, j), i, j, width);
+  }
+  return out + "</svg>\n";
+}
+
+std::string coordinates_text(std::span<const int64_t> at) { return fmt::format("({})", fmt::join(at, ", ")); }
+
+// ---- Fragments ----
+
+// The owners of each element of a table, replica 0 first.
+class Owners {
+ public:
+  Owners(const Fragment& fragment, const Table& table) : table_(table) {
+    checked_mul(fragment.num_threads(), fragment.num_regs());
+    if (fragment.num_threads() * fragment.num_regs() > kMaxCells * 64) {
+      throw invalid_kernel({}, "{} threads with {} registers are too many to draw", fragment.num_threads(),
+                           fragment.num_regs());
+    }
+    for (int64_t t = 0; t < fragment.num_threads(); ++t) {
+      for (int64_t r = 0; r < fragment.num_regs(); ++r) {
+        const auto at = fragment.coordinates(t, r);
+        if (!at || !inside(*at)) continue;
+        std::vector<Owner>& owners = owners_[*at];
+        owners.insert(fragment.replica(t) == 0 ? owners.begin() : owners.end(), Owner{t, r});
+      }
+    }
+  }
+
+  std::span<const Owner> of(const std::vector<int64_t>& at) const {
+    const auto found = owners_.find(at);
+    return found == owners_.end() ? std::span<const Owner>() : found->second;
+  }
+
+ private:
+  bool inside(std::span<const int64_t> at) const {
+    for (size_t d = 0; d < at.size(); ++d) {
+      if (at[d] < table_.region[d].begin || at[d] >= table_.region[d].end) return false;
+    }
+    return true;
+  }
+
+  const Table& table_;
+  std::map<std::vector<int64_t>, std::vector<Owner>> owners_;
+};
+
+std::string owner_label(std::span<const Owner> owners) {
+  if (owners.empty()) return "-";
+  return fmt::format("t{}.{}{}", owners[0].thread, owners[0].reg, owners.size() > 1 ? "*" : "");
+}
+
+Cell owner_cell(std::span<const Owner> owners, std::span<const int64_t> at) {
+  Cell cell{.label = owner_label(owners), .explanation = coordinates_text(at)};
+  if (owners.empty()) return {.label = "-", .explanation = cell.explanation + " is held by no thread", .lightness = 95};
+  for (const Owner& owner : owners) {
+    cell.explanation += fmt::format("; thread {} (warp {}, lane {}), register {}", owner.thread, owner.thread / kWarp,
+                                    owner.thread % kWarp, owner.reg);
+  }
+  cell.hue = owners[0].thread % kWarp * 360 / kWarp;
+  cell.lightness = 86 - owners[0].thread / kWarp % 4 * 8;
+  return cell;
 }
 
 }  // namespace
 
-std::string draw_svg(const Layout& layout, int elem_bytes, std::string_view title) {
+std::string draw_text(const Layout& layout, DrawRegion region) {
+  const Table t = table_of(layout.shape(), region);
+  return text_of(t, [&](int64_t row, int64_t col) { return std::to_string(layout(t.at(row, col))); });
+}
+
+std::string draw_svg(const Layout& layout, int elem_bytes, std::string_view title, DrawRegion region) {
   if (elem_bytes < 1) throw invalid_kernel({}, "elements of {} bytes cannot be drawn", elem_bytes).hint("at least 1");
-  const Table t = table_of(layout);
+  constexpr int kBanks = 32, kWordBytes = 4, kCellWidth = 34;
+  const Table t = table_of(layout.shape(), region);
   checked_mul(layout.cosize(), elem_bytes);
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-family=\"monospace\" "
-      "font-size=\"11\">\n<text x=\"2\" y=\"14\">{}</text>\n",
-      t.cols * kCell + 1, t.rows * kCell + kTitle + 1, escaped(title.empty() ? to_string(layout) : title));
-  for (int64_t i = 0; i < t.rows; ++i) {
-    for (int64_t j = 0; j < t.cols; ++j) out += cell_svg(i, j, offset_at(layout, i, j), elem_bytes);
-  }
-  return out + "</svg>\n";
+  return svg_of(t, title.empty() ? to_string(layout) : title, kCellWidth, [&](int64_t row, int64_t col) {
+    const std::vector<int64_t> at = t.at(row, col);
+    const int64_t offset = layout(at), bank = offset * elem_bytes / kWordBytes % kBanks;
+    return Cell{.label = std::to_string(offset),
+                .explanation = fmt::format("{} offset {} bank {}", coordinates_text(at), offset, bank),
+                .hue = bank * 360 / kBanks};
+  });
+}
+
+std::string draw_text(const Fragment& fragment, DrawRegion region) {
+  const Table t = table_of(fragment.shape(), region);
+  const Owners owners(fragment, t);
+  return text_of(t, [&](int64_t row, int64_t col) { return owner_label(owners.of(t.at(row, col))); });
+}
+
+std::string draw_svg(const Fragment& fragment, std::string_view title, DrawRegion region) {
+  constexpr int kCellWidth = 62;
+  const Table t = table_of(fragment.shape(), region);
+  const Owners owners(fragment, t);
+  return svg_of(t, title.empty() ? to_string(fragment) : title, kCellWidth, [&](int64_t row, int64_t col) {
+    const std::vector<int64_t> at = t.at(row, col);
+    return owner_cell(owners.of(at), at);
+  });
 }
 
 }  // namespace tilewright::layout

@@ -4,6 +4,7 @@
 #include <tilewright/compile.h>
 
 #include "ir/kernel.h"
+#include "passes/pass_observer.h"
 #include "target/cuda.h"
 
 #include <vector>
@@ -69,6 +70,7 @@ SharedPlan shared_plan(const ir::Kernel& kernel);
 ir::Program lower_cuda(ir::Program program, const ir::Program& original, const CudaTarget& target);
 
 // All of them in order.
-ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks);
+ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks,
+                          const PassObserver& on_pass = {});
 
 }  // namespace tilewright::passes

@@ -4,6 +4,7 @@
 #include <tilewright/compile.h>
 
 #include "ir/kernel.h"
+#include "passes/pass_observer.h"
 #include "target/cpu.h"
 
 #include <vector>
@@ -50,7 +51,8 @@ ir::Program map_grid_cpu(const ir::Program& program, const ir::Program& original
 // Adds remarks: a grid without blocks, and a raster of a grid of one dimension, which changes nothing.
 void remark_grids(const ir::Program& program, std::vector<Remark>& remarks);
 
-// All of them in order. Where internal checks are built in, the verifier runs after each.
-ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks);
+// All of them in order (pass_runner.h).
+ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks,
+                         const PassObserver& on_pass = {});
 
 }  // namespace tilewright::passes

@@ -1,96 +1,94 @@
 #include "ir/op.h"
 #include "ir/simplify.h"
-#include "ir/verify.h"
 #include "passes/cuda_passes.h"
+#include "passes/pass_runner.h"
 #include "passes/passes.h"
 #include "passes/schedule_passes.h"
-#include "support/error.h"
 
 namespace tilewright::passes {
 
 namespace {
 
-#ifdef TILEWRIGHT_CHECKS
-constexpr bool kChecks = true;
-#else
-constexpr bool kChecks = false;
-#endif
-
-// What `pass` gave, verified where internal checks are built in.
-ir::Program checked(ir::Program program, const char* pass) {
-  if constexpr (kChecks) {
-    try {
-      ir::verify_structure(program);
-    } catch (const Error& e) {
-      throw internal_error(e.loc(), "after {}: {}", pass, e.message());
-    }
-  }
-  return program;
+// The passes from expand_schedule on.
+void run_lowering(PassRunner& passes, const ir::Program& original, const CudaTarget& target) {
+  // While statements of a loop are whole.
+  passes.run("expand_schedule", expand_schedule);
+  // Sees which statements fill and read the tiles of channels.
+  passes.run("place_channel_sync", place_channel_sync);
+  passes.run("lower_tiles", [&](const ir::Program& p) { return lower_tiles(p, target); });
+  // Needs parallel loops over their own dimensions, and block indices with their ranges.
+  passes.run("guard_accesses", guard_accesses);
+  passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p); });
+  // While the loops over registers are nests: what the guards proved may go in vectors.
+  passes.run("vectorize_accesses", [&](const ir::Program& p) { return vectorize_accesses(p, target); });
+  passes.run("distribute_threads", distribute_threads);
+  // Hides the ranges of block indices.
+  passes.run("map_grid_cpu", [&](const ir::Program& p) { return map_grid_cpu(p, original); });
+  // The index arithmetic of the threads.
+  passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p); });
+  // Layouts must be known before shared memory is counted.
+  passes.run("plan_shared", [&](ir::Program p) { return plan_shared(std::move(p), target); });
+  // Last: every access that remains is seen.
+  passes.run("place_sync", place_sync);
 }
 
 }  // namespace
 
-ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks) {
+ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks,
+                         const PassObserver& on_pass) {
   remark_grids(program, remarks);
+  PassRunner passes(program, on_pass);
   // Constant conditions and single-iteration loops go first, so that copies see plain regions.
-  ir::Program p = checked(ir::simplify(program), "simplify");
+  passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p); });
   // Leading dimensions decide which atoms fit.
-  p = checked(plan_cpu_tiles(std::move(p)), "plan_cpu_tiles");
+  passes.run("plan_cpu_tiles", plan_cpu_tiles);
   // While ops are whole: afterwards only loops are left.
-  p = checked(lower_cpu(p, target, remarks), "lower_cpu");
+  passes.run("lower_cpu", [&](const ir::Program& p) { return lower_cpu(p, target, remarks); });
   // Needs every element access to be visible, and block indices with their ranges.
-  p = checked(guard_accesses(p), "guard_accesses");
+  passes.run("guard_accesses", guard_accesses);
   // Conditions that the facts of a branch decide.
-  p = checked(ir::simplify(p), "the second simplify");
+  passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p); });
   // While nests are whole: their first dimension is the row.
-  p = checked(fuse_rows(p), "fuse_rows");
+  passes.run("fuse_rows", fuse_rows);
   // Once it is known what is not checked; after rows have been counted.
-  p = checked(pad_rows(p, target), "pad_rows");
+  passes.run("pad_rows", [&](const ir::Program& p) { return pad_rows(p, target); });
   // Whole nests are needed no longer.
-  p = checked(hoist_invariants(p), "hoist_invariants");
+  passes.run("hoist_invariants", hoist_invariants);
   // Lets of a row are in front of its nests now, which leaves the nests next to copies and reductions.
-  p = checked(fuse_columns(p, target), "fuse_columns");
+  passes.run("fuse_columns", [&](const ir::Program& p) { return fuse_columns(p, target); });
   // Last: it hides the ranges of block indices.
-  return checked(map_grid_cpu(p, program), "map_grid_cpu");
+  passes.run("map_grid_cpu", [&](const ir::Program& p) { return map_grid_cpu(p, program); });
+  return passes.take();
 }
 
-ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks) {
+ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks,
+                          const PassObserver& on_pass) {
+  PassRunner passes(program, on_pass);
   // Constant conditions and single-iteration loops go first, so that later passes see plain regions.
-  ir::Program p = ir::simplify(program);
+  passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p); });
   // What shares its storage is not distributed, which decides about instructions.
-  p = place_views(std::move(p), remarks);
+  passes.run("place_views", [&](ir::Program p) { return place_views(std::move(p), remarks); });
   // What has no instruction of its own runs as its meaning; its loops take part in the inference.
-  p = expand_unselected(p, target);
+  passes.run("expand_unselected", [&](const ir::Program& p) { return expand_unselected(p, target); });
   // Now that operations have become what they are made of.
-  refuse_unbuilt(p);
-  p = infer_fragments(std::move(p), target, remarks);
+  passes.run("refuse_unbuilt", [](ir::Program p) {
+    refuse_unbuilt(p);
+    return p;
+  });
+  passes.run("infer_fragments", [&](ir::Program p) { return infer_fragments(std::move(p), target, remarks); });
   // Loads are still whole copies.
-  p = expand_pipelines(p, target, remarks);
+  passes.run("expand_pipelines", [&](const ir::Program& p) { return expand_pipelines(p, target, remarks); });
   // After the pipeline gave tiles their stages.
-  p = plan_operands(std::move(p), target);
-  return lower_cuda(std::move(p), program, target);
+  passes.run("plan_operands", [&](ir::Program p) { return plan_operands(std::move(p), target); });
+  run_lowering(passes, program, target);
+  return passes.take();
 }
 
-ir::Program lower_cuda(ir::Program p, const ir::Program& original, const CudaTarget& target) {
-  // While statements of a loop are whole.
-  p = checked(expand_schedule(std::move(p)), "expand_schedule");
-  // Sees which statements fill and read the tiles of channels.
-  p = checked(place_channel_sync(std::move(p)), "place_channel_sync");
-  p = lower_tiles(p, target);
-  // Needs parallel loops over their own dimensions, and block indices with their ranges.
-  p = guard_accesses(p);
-  p = ir::simplify(p);
-  // While the loops over registers are nests: what the guards proved may go in vectors.
-  p = vectorize_accesses(p, target);
-  p = distribute_threads(p);
-  // Hides the ranges of block indices.
-  p = map_grid_cpu(p, original);
-  // The index arithmetic of the threads.
-  p = ir::simplify(p);
-  // Layouts must be known before shared memory is counted.
-  p = plan_shared(std::move(p), target);
-  // Last: every access that remains is seen.
-  return place_sync(p);
+ir::Program lower_cuda(ir::Program program, const ir::Program& original, const CudaTarget& target) {
+  const PassObserver none;
+  PassRunner passes(std::move(program), none);
+  run_lowering(passes, original, target);
+  return passes.take();
 }
 
 }  // namespace tilewright::passes

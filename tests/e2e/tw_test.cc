@@ -96,5 +96,67 @@ TEST_F(Tw, SourceOfTheDemoIsThereAfterwards) {
   EXPECT_EQ(files_in_tmp(), 2u);
 }
 
+// ---- trace -----------------------------------------------------------------------------------------------------
+
+TEST_F(Tw, TraceGivesEachPassInOrder) {
+  const ProcessResult trace = run({"trace", "matmul_relu", "--target", "cuda:sm_80"});
+  ASSERT_TRUE(trace.ok()) << trace.output;
+  size_t at = 0;
+  for (const char* pass : {"authored", "simplify", "expand_unselected", "infer_fragments", "expand_pipelines",
+                           "lower_tiles", "plan_shared", "place_sync", "source", "in all"}) {
+    const std::string head = std::string(pass) == "in all" ? "in all" : std::string("== ") + pass;
+    at = trace.output.find(head, at);
+    ASSERT_NE(at, std::string::npos) << pass << "\n" << trace.output;
+  }
+  // The first pass finds nothing to do, so that its program is not printed again.
+  EXPECT_NE(trace.output.find("unchanged\n== place_views"), std::string::npos) << trace.output;
+  EXPECT_NE(trace.output.find("extern \"C\" __global__"), std::string::npos);
+}
+
+TEST_F(Tw, TraceOfOnePassIsAProgram) {
+  const ProcessResult authored = run({"trace", "matmul_relu", "--pass", "authored"});
+  ASSERT_TRUE(authored.ok()) << authored.output;
+  EXPECT_EQ(authored.output, run({"print", "matmul_relu"}).output);
+  // A level that this machine may lack: nothing runs.
+  const ProcessResult lowered = run({"trace", "matmul_relu", "--target", "cpu:avx512", "--pass", "plan_cpu_tiles"});
+  ASSERT_TRUE(lowered.ok()) << lowered.output;
+  EXPECT_NE(lowered.output.find("{layout = "), std::string::npos) << lowered.output;
+}
+
+TEST_F(Tw, TraceAsDifferences) {
+  const std::string file = write("add.tw", R"(program add(A) vars 1 {
+  tensor A: f32[8]
+
+  kernel add(bx@0 < 1) threads 32 {
+    tile A: global f32[8] of A
+    tile S: shared f32[8]
+    copy(A[0:8], S[0:8])
+    copy(S[0:8], A[0:8])
+  }
+}
+)");
+  const ProcessResult trace = run({"trace", file, "--target", "cpu:x86-64", "--diff"});
+  ASSERT_TRUE(trace.ok()) << trace.output;
+  EXPECT_NE(trace.output.find("\n-    tile S: shared f32[8]\n+    tile S: shared f32[8] {layout = "), std::string::npos)
+      << trace.output;
+  EXPECT_EQ(trace.output.find("\n-  tensor A"), std::string::npos);
+}
+
+TEST_F(Tw, TraceRefusesWhatIsNotThere) {
+  const ProcessResult pass = run({"trace", "matmul_relu", "--target", "cpu:x86-64", "--pass", "nothing"});
+  EXPECT_EQ(pass.exit_code, 2) << pass.output;
+  EXPECT_NE(pass.output.find("there is no pass 'nothing'"), std::string::npos) << pass.output;
+  EXPECT_NE(pass.output.find("plan_cpu_tiles"), std::string::npos) << pass.output;
+  const ProcessResult target = run({"trace", "matmul_relu", "--target", "tpu"});
+  EXPECT_EQ(target.exit_code, 2);
+  EXPECT_NE(target.output.find("there is no target 'tpu'"), std::string::npos) << target.output;
+  // What goes before an error of a later pass is shown.
+  const ProcessResult refused = run({"trace", "histogram", "--target", "cuda:sm_80", "--summary"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.output.find("== expand_unselected"), std::string::npos) << refused.output;
+  EXPECT_GT(refused.output.find("unsupported: "), refused.output.find("== expand_unselected")) << refused.output;
+  EXPECT_NE(refused.output.find("unsupported: "), std::string::npos) << refused.output;
+}
+
 }  // namespace
 }  // namespace tilewright

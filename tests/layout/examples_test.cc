@@ -4,6 +4,7 @@
 
 #include <tilewright/error.h>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace tilewright::layout {
@@ -168,6 +169,49 @@ TEST(LayoutDraw, Text) {
   EXPECT_EQ(draw_text(parse("3:2")), "0 2 4\n");
   EXPECT_EQ(draw_text(parse("(0,4):(4,1)")), "");
   EXPECT_THROW(draw_text(parse("(2,2,2):(4,2,1)")), Error);
+}
+
+// Stages of a tile, and parts of one.
+TEST(LayoutDraw, Regions) {
+  const Layout staged = parse("(2,2,3):(6,3,1)");
+  EXPECT_EQ(draw_text(staged, std::vector<DrawRange>{{1, 2}, {0, 2}, {0, 3}}), " 6  7  8\n 9 10 11\n");
+  EXPECT_EQ(draw_text(staged, std::vector<DrawRange>{{0, 1}, {1, 2}, {1, 3}}), "4 5\n");
+  const auto message = [&](std::vector<DrawRange> region) { return message_of([&] { draw_text(staged, region); }); };
+  EXPECT_NE(message({{0, 1}, {0, 2}}).find("2 ranges for a shape of 3 dimensions"), std::string::npos);
+  EXPECT_NE(message({{0, 1}, {0, 3}, {0, 3}}).find("[0, 3) is no part of dimension 1, whose extent is 2"),
+            std::string::npos);
+  EXPECT_NE(message({{0, 2}, {0, 2}, {0, 3}}).find("2 indices of dimension 0"), std::string::npos);
+}
+
+// PTX ISA, "Matrix fragments for mma.m16n8k16", accumulators: groupID = lane / 4, threadID_in_group = lane % 4; row =
+// groupID for c0, c1 and groupID + 8 for c2, c3; column = threadID_in_group * 2 + (i & 1).
+TEST(FragmentDraw, AccumulatorOfMma) {
+  const Fragment c = mma_accumulator(16, 8, 1, 1);
+  std::string expected;
+  for (int row = 0; row < 16; ++row) {
+    for (int column = 0; column < 8; ++column) {
+      const int lane = row % 8 * 4 + column / 2, reg = row / 8 * 2 + column % 2;
+      expected += fmt::format("{}{:>5}", column ? " " : "", fmt::format("t{}.{}", lane, reg));
+    }
+    expected += "\n";
+  }
+  EXPECT_EQ(draw_text(c), expected);
+  const std::string svg = draw_svg(c);
+  EXPECT_NE(svg.find("<title>(9, 5); thread 6 (warp 0, lane 6), register 3</title>"), std::string::npos);
+}
+
+TEST(FragmentDraw, ReplicasAndHoles) {
+  // Two threads hold all of three elements, of four registers.
+  const Fragment f({3}, {{2, -1, 0}}, {{4, 0, 1}});
+  EXPECT_EQ(draw_text(f), "t0.0* t0.1* t0.2*\n");
+  EXPECT_NE(
+      draw_svg(f).find("<title>(1); thread 0 (warp 0, lane 0), register 1; thread 1 (warp 0, lane 1), register 1"),
+      std::string::npos);
+  // Every second element has an owner.
+  const Fragment g({4}, {{2, 0, 2}}, {});
+  EXPECT_EQ(draw_text(g), "t0.0    - t1.0    -\n");
+  EXPECT_NE(draw_svg(g).find("<title>(1) is held by no thread</title>"), std::string::npos);
+  EXPECT_EQ(draw_text(g, std::vector<DrawRange>{{2, 3}}), "t1.0\n");
 }
 
 TEST(LayoutDraw, Svg) {

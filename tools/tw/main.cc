@@ -12,8 +12,10 @@
 #include "demo_command.h"
 #include "doctor_command.h"
 #include "exit_status.h"
+#include "plot_command.h"
 #include "print_command.h"
 #include "test_command.h"
+#include "trace_command.h"
 
 namespace {
 
@@ -22,7 +24,8 @@ namespace {
 using AddCommand = void (*)(CLI::App& app, ExitStatus& status);
 
 constexpr AddCommand kCommands[] = {
-    add_demo_command, add_check_command, add_test_command, add_bench_command, add_doctor_command, add_print_command,
+    add_demo_command,   add_check_command, add_test_command,  add_bench_command,
+    add_doctor_command, add_print_command, add_trace_command, add_plot_command,
 };
 
 ExitStatus status_of(tilewright::ErrorKind kind) {
