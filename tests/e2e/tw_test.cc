@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 namespace tilewright {
 namespace {
@@ -156,6 +157,68 @@ TEST_F(Tw, TraceRefusesWhatIsNotThere) {
   EXPECT_NE(refused.output.find("== expand_unselected"), std::string::npos) << refused.output;
   EXPECT_GT(refused.output.find("unsupported: "), refused.output.find("== expand_unselected")) << refused.output;
   EXPECT_NE(refused.output.find("unsupported: "), std::string::npos) << refused.output;
+}
+
+// ---- plot ------------------------------------------------------------------------------------------------------
+
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream in(line);
+  return {std::istream_iterator<std::string>(in), std::istream_iterator<std::string>()};
+}
+
+// The drawings of docs/layouts.md are what the commands above them print: to make them anew, run those.
+TEST_F(Tw, PlotsOfTheDocument) {
+  std::ifstream in(testing::source_folder() / "docs/layouts.md");
+  bool inside = false;
+  std::string command, shown, all;
+  int commands = 0;
+  const auto compare = [&] {
+    if (command.empty()) return;
+    const ProcessResult plot = run(words_of(command));
+    EXPECT_TRUE(plot.ok()) << plot.output;
+    EXPECT_EQ(plot.output, shown) << "tw " << command;
+    command = shown = "";
+    ++commands;
+  };
+  for (std::string line; std::getline(in, line);) {
+    if (line == "```console" || (inside && line == "```")) {
+      compare();
+      inside = !inside;
+    } else if (inside && line.starts_with("$ tw ")) {
+      compare();
+      command = line.substr(5);
+    } else if (inside) {
+      shown += line + "\n";
+    }
+  }
+  EXPECT_GE(commands, 6);
+}
+
+TEST_F(Tw, PlotWritesPictures) {
+  const std::string file = (folder_ / "c.svg").string();
+  const ProcessResult plot = run({"plot", "matmul_relu", "C_local", "--target", "cuda:sm_80", "-o", file});
+  ASSERT_TRUE(plot.ok()) << plot.output;
+  std::ifstream in(file);
+  const std::string svg((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  EXPECT_TRUE(svg.starts_with("<svg ")) << svg.substr(0, 80);
+  // Row 77 and column 70 of two warps by two: warp 3, row 13 and column 6 of it; PTX ISA, m16n8 accumulators.
+  EXPECT_NE(svg.find("<title>(77, 70); thread 119 (warp 3, lane 23), register 2</title>"), std::string::npos);
+}
+
+TEST_F(Tw, PlotRefusesWhatIsNotThere) {
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& message) {
+    arguments.insert(arguments.begin(), {"plot", "matmul_relu"});
+    arguments.insert(arguments.end(), {"--target", "cuda:sm_80"});
+    const ProcessResult plot = run(arguments);
+    EXPECT_EQ(plot.exit_code, 2) << plot.output;
+    EXPECT_NE(plot.output.find(message), std::string::npos) << plot.output;
+  };
+  refused({"D_local"}, "matmul_relu has no tile 'D_local' on chip\n  hint: tiles are C_local, A_shared, B_shared");
+  refused({"C_local", "--region", "0:x"}, "'0:x' is no region");
+  refused({"C_local", "--region", "0:4"}, "1 ranges for a shape of 2 dimensions");
+  refused({"C_local", "--region", "0:4,100:129"}, "[100, 129) is no part of dimension 1, whose extent is 128");
+  refused({"C_local", "-o", "picture.png"}, "the name picture.png does not say what to write");
+  refused({"C_local", "-o", "/nowhere/picture.svg"}, "/nowhere/picture.svg cannot be written");
 }
 
 }  // namespace
