@@ -390,7 +390,8 @@ std::string CpuExprWriter::atomic(const ir::AtomicStmt& atomic, const Loc& loc) 
   const Expr old = ir::load(atomic.tile, tile.name, tile.dtype, atomic.indices, loc);
   const std::string bind =
       atomic.prev ? fmt::format("const {} {} = ", value_type(tile.dtype), names_.var(atomic.prev)) : std::string();
-  if (tile.on_chip()) {  // one thread runs the block
+  const bool in_shared = names_.dialect() == Dialect::cuda && tile.space == ir::Space::shared;
+  if (tile.on_chip() && !in_shared) {  // of one thread: on the CPU it runs the whole block
     const std::optional<ExprKind> kind = ir::expr_kind(atomic.kind);
     std::string out = atomic.prev ? fmt::format("{}{};", bind, text(old)) : std::string();
     if (atomic.kind == ir::AtomicKind::load) return out;
@@ -401,12 +402,20 @@ std::string CpuExprWriter::atomic(const ir::AtomicStmt& atomic, const Loc& loc) 
     return out + (out.empty() ? "" : " ") + store(update, loc);
   }
   const std::string value = atomic.value ? ", " + text(atomic.value) : "";
-  const std::string call = fmt::format("tw::atomic_{}<tw::k_{}>({}{})", to_string(atomic.kind), to_string(atomic.order),
-                                       "&" + element(atomic.tile, atomic.indices), value);
+  std::string at = "&" + element(atomic.tile, atomic.indices);
+  if (in_shared) at = fmt::format("tw::shared_cell({})", at);
+  const std::string call =
+      fmt::format("tw::atomic_{}<tw::k_{}>({}{})", to_string(atomic.kind), to_string(atomic.order), at, value);
   if (tile.unchecked || tile.rank() == 0) return bind + call + ";";
   const std::string condition = in_bounds(tile, atomic.indices);
-  if (!atomic.prev) return fmt::format("if ({}) {};", condition, call);
-  return fmt::format("{}{} ? {} : {};", bind, condition, call, text(ir::imm(tile.safe_value, tile.dtype)));
+  const std::string fail = in_shared ? fail_arguments(tile, atomic.indices, true, loc) : "";
+  if (!atomic.prev) {
+    const std::string otherwise = in_shared ? fmt::format(" else tw::fail({});", fail) : "";
+    return fmt::format("if ({}) {};{}", condition, call, otherwise);
+  }
+  const std::string outside = in_shared ? fmt::format("tw::failed<{}>({})", value_type(tile.dtype), fail)
+                                        : text(ir::imm(tile.safe_value, tile.dtype));
+  return fmt::format("{}{} ? {} : {};", bind, condition, call, outside);
 }
 
 std::string CpuExprWriter::text(const Expr& e, int parent) {

@@ -5,6 +5,7 @@
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_passes.h"
 #include "passes/schedule_ops.h"
+#include "ir/rewrite.h"
 #include "support/error.h"
 
 #include <algorithm>
@@ -18,6 +19,19 @@ using ir::TileId;
 
 namespace {
 
+bool has_atomics(const ir::Program& program) {
+  struct Finder : ir::Visitor {
+    using Visitor::visit;
+    void visit(const ir::Stmt& stmt) override {
+      found |= ir::get_if<ir::AtomicStmt>(stmt) != nullptr;
+      if (!found) visit_parts(stmt);
+    }
+    bool found = false;
+  } finder;
+  for (const Kernel& kernel : program.kernels) finder.visit(kernel.body);
+  return finder.found;
+}
+
 // Writes one kernel.
 class CudaKernelWriter : public Emitter {
  public:
@@ -30,8 +44,8 @@ class CudaKernelWriter : public Emitter {
 
  private:
   void write_op(const OpStmt& op, const Loc& loc) override;
-  void write_atomic(const ir::AtomicStmt&, const Loc& loc) override {
-    throw internal_error(loc, "an atomic reached the CUDA emitter");
+  void write_atomic(const ir::AtomicStmt& atomic, const Loc& loc) override {
+    out_.line(exprs_.atomic(atomic, loc), loc);
   }
   std::string loop_hint(const ir::ForStmt& loop, size_t) const override {
     const int64_t factor = ir::int_attr(loop.attrs, "factor", 0);
@@ -196,6 +210,7 @@ CudaModule emit_cuda(const ir::Program& lowered, const CudaTarget& target) {
   for (const char* header : {"async_copy", "barrier", "language", "matrix", "mma"}) {
     out.line(fmt::format("#include <tilewright/device/cuda/{}.h>", header));
   }
+  if (has_atomics(lowered)) out.line("#include <tilewright/device/cuda/update.h>");
   for (const std::string& header : schedule_headers(lowered)) {
     out.line(fmt::format("#include <tilewright/device/cuda/{}.h>", header));
   }

@@ -30,6 +30,7 @@ class WritesLocalTile : public Visitor {
   using Visitor::visit;
   void visit(const Stmt& stmt) override {
     if (const auto* store = get_if<StoreStmt>(stmt)) found |= is_local(store->tile);
+    if (const auto* atomic = get_if<AtomicStmt>(stmt)) found |= is_local(atomic->tile);
     if (const auto* op = get_if<OpStmt>(stmt)) {
       for (const TileRef& ref : op->tiles) found |= is_local(ref.tile);
     }

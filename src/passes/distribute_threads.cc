@@ -2,19 +2,23 @@
 #include "passes/cuda_passes.h"
 #include "support/error.h"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 namespace tilewright::passes {
 
 using ir::Block;
 using ir::Expr;
 using ir::Kernel;
 using ir::Stmt;
+using ir::TileId;
 
 namespace {
 
 class Distribution : public ir::Rewriter {
  public:
-  Distribution(const Kernel& kernel, ir::VarId& next_var, const Expr& thread)
-      : kernel_(kernel), next_var_(next_var), thread_(thread) {}
+  Distribution(Kernel& kernel, ir::VarId& next_var) : kernel_(kernel), next_var_(next_var) {}
   using Rewriter::rewrite;
 
   void rewrite(const Stmt& stmt, Block& out) override {
@@ -31,14 +35,17 @@ class Distribution : public ir::Rewriter {
     }
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt); store && is_common(store->tile)) {
       refuse_in_role(stmt->loc);
-      const Expr first = ir::binary(ir::ExprKind::eq, thread_, ir::int_imm(0));
-      const Stmt guarded = ir::make_stmt(ir::IfStmt{.condition = first, .then = {stmt}, .otherwise = {}}, stmt->loc);
-      return out.push_back(in_lanes({guarded}, stmt->loc));
+      return out.push_back(in_first_thread({stmt}, stmt->loc));
+    }
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt); atomic && is_common(atomic->tile)) {
+      refuse_in_role(stmt->loc);
+      return do_once(*atomic, stmt->loc, out);
     }
     Rewriter::rewrite(stmt, out);
   }
 
  private:
+  void do_once(ir::AtomicStmt atomic, const Loc& loc, Block& out);
   void refuse_in_role(const Loc& loc) const {
     if (in_role_) throw unsupported(loc, "a statement that the warps of one role share out among themselves");
   }
@@ -47,13 +54,39 @@ class Distribution : public ir::Rewriter {
   static Stmt in_lanes(Block body, const Loc& loc) {
     return ir::make_stmt(ir::LanesStmt{.exec = {}, .body = std::move(body)}, loc);
   }
+  Expr thread() const { return kernel_.thread_var; }
+  Stmt in_first_thread(Block body, const Loc& loc) const {
+    const Expr first = ir::binary(ir::ExprKind::eq, thread(), ir::int_imm(0));
+    return in_lanes({ir::make_stmt(ir::IfStmt{.condition = first, .then = std::move(body), .otherwise = {}}, loc)},
+                    loc);
+  }
   Stmt deal_out(const ir::ForStmt& loop, const Loc& loc);
 
-  const Kernel& kernel_;
+  Kernel& kernel_;
   ir::VarId& next_var_;
-  const Expr& thread_;
   bool in_role_ = false;
 };
+
+// An atomic of the block: its first thread does it, and tells the others through shared memory what it found.
+void Distribution::do_once(ir::AtomicStmt atomic, const Loc& loc, Block& out) {
+  if (!atomic.prev) return out.push_back(in_first_thread({ir::make_stmt(std::move(atomic), loc)}, loc));
+  const Expr prev = atomic.prev;
+  const auto found = TileId(kernel_.tiles.size());
+  const std::string name = fmt::format("found_{}", found);
+  kernel_.tiles.push_back({.name = name,
+                           .space = ir::Space::shared,
+                           .dtype = prev.dtype(),
+                           .shape = {ir::int_imm(1)},
+                           .layout = {},
+                           .unchecked = false,
+                           .origin = "atomic",
+                           .loc = loc});
+  atomic.prev = ir::var(next_var_++, prev->name, prev.dtype(), loc);
+  const ir::StoreStmt tell{.tile = found, .indices = {ir::int_imm(0)}, .value = atomic.prev};
+  out.push_back(in_first_thread({ir::make_stmt(std::move(atomic), loc), ir::make_stmt(tell, loc)}, loc));
+  const Expr told = ir::load(found, name, prev.dtype(), {ir::int_imm(0)}, loc);
+  out.push_back(ir::make_stmt(ir::LetStmt{.var = prev, .value = told}, loc));
+}
 
 // for index in thread, thread + threads, ... below the product of the extents: the digits of `index` are the steps
 // along each dimension.
@@ -62,14 +95,14 @@ Stmt Distribution::deal_out(const ir::ForStmt& loop, const Loc& loc) {
   const int64_t threads = kernel_.threads;
   Expr total = ir::int_imm(1);
   for (const ir::LoopDim& dim : loop.dims) total = total * dim.extent;
-  const auto share = [&](const Expr& count) { return ir::floordiv(count - thread_ + (threads - 1), threads); };
+  const auto share = [&](const Expr& count) { return ir::floordiv(count - thread() + (threads - 1), threads); };
   if (loop.dims.size() == 1 && loop.dims[0].begin.is_int(0) && loop.dims[0].step == 1) {
-    out.dims = {{.var = loop.dims[0].var, .begin = thread_, .extent = share(total), .step = threads}};
+    out.dims = {{.var = loop.dims[0].var, .begin = thread(), .extent = share(total), .step = threads}};
     out.body = loop.body;
     return ir::make_stmt(std::move(out), loc);
   }
   const Expr index = ir::var(next_var_++, "index", ir::kIndex, loc);
-  out.dims = {{.var = index, .begin = thread_, .extent = share(total), .step = threads}};
+  out.dims = {{.var = index, .begin = thread(), .extent = share(total), .step = threads}};
   Expr rest = index;
   std::vector<Stmt> lets;
   for (size_t d = loop.dims.size(); d-- > 0;) {
@@ -90,7 +123,7 @@ ir::Program distribute_threads(const ir::Program& program) {
   for (Kernel& kernel : out.kernels) {
     if (!kernel.thread_var) kernel.thread_var = out.fresh_var("tid", ir::kIndex, kernel.loc);
     const Block body = kernel.body;
-    kernel.body = Distribution(kernel, out.next_var, kernel.thread_var).rewrite(body);
+    kernel.body = Distribution(kernel, out.next_var).rewrite(body);
   }
   return out;
 }

@@ -38,6 +38,11 @@ class Touches : public ir::Visitor {
   }
   void visit(const Stmt& stmt) override {
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) ++writes[kernel_.storage_of(store->tile)];
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
+      ++reads[kernel_.storage_of(atomic->tile)];
+      ++writes[kernel_.storage_of(atomic->tile)];
+      if (atomic->prev) bound.insert(atomic->prev.var_id());
+    }
     if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) bound.insert(let->var.var_id());
     if (ir::get_if<ir::BreakStmt>(stmt) || ir::get_if<ir::ContinueStmt>(stmt)) jumps = true;
     if (const auto* op = ir::get_if<OpStmt>(stmt)) {

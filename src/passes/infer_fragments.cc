@@ -49,6 +49,7 @@ class Uses : public ir::Visitor {
         visit(dim.extent);
       }
       loops.push_back(fragment_uses(kernel_, *loop));
+      note_previous(loop->body);
       return;
     }
     if (const auto* op = ir::get_if<OpStmt>(stmt)) ops.push_back(op);
@@ -60,9 +61,24 @@ class Uses : public ir::Visitor {
 
   std::vector<FragmentUses> loops;
   std::vector<const OpStmt*> ops;
-  std::set<TileId> elsewhere;  // read or written outside of parallel loops and operations
+  std::set<TileId> elsewhere;        // read or written outside of parallel loops and operations
+  std::set<TileId> beside_previous;  // in a loop with an atomic whose result is used
 
  private:
+  void note_previous(const ir::Block& body) {
+    struct Finder : ir::Visitor {
+      using Visitor::visit;
+      void visit(const Stmt& stmt) override {
+        const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt);
+        found |= atomic && atomic->prev;
+        visit_parts(stmt);
+      }
+      bool found = false;
+    } finder;
+    finder.visit(body);
+    if (!finder.found) return;
+    for (const auto& [id, map] : loops.back().tiles) beside_previous.insert(id);
+  }
   bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
   const Kernel& kernel_;
 };
@@ -94,6 +110,9 @@ class Inference {
 
 std::optional<Conflict> Inference::check_uses() const {
   for (TileId id : uses_.elsewhere) return Conflict{id, "it is read or written one element at a time"};
+  for (TileId id : uses_.beside_previous) {
+    return Conflict{id, "a loop over it uses what an atomic found, which one thread of several would know"};
+  }
   for (const FragmentUses& loop : uses_.loops) {
     for (const auto& [id, map] : loop.tiles) {
       if (!map) return Conflict{id, "a loop does not index it by its own variables, from end to end"};

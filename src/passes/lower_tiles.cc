@@ -73,14 +73,16 @@ class RegisterAccesses : public ir::Rewriter {
   }
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* store = ir::get_if<ir::StoreStmt>(stmt);
-    if (store == nullptr) return Rewriter::rewrite(stmt, out);
-    if (uses_.tiles.contains(store->tile)) {
+    const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt);
+    if (!store && !atomic) return Rewriter::rewrite(stmt, out);
+    const TileId written = store ? store->tile : atomic->tile;
+    if (store && uses_.tiles.contains(written)) {
       ir::StoreStmt rebuilt{.tile = store->tile, .indices = registers(store->tile), .value = rewrite(store->value)};
       return out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
     }
     // Tiles that an expansion has added are scalars of the thread.
-    const bool is_own = size_t(store->tile) >= kernel_.tiles.size();
-    const bool is_common = !is_own && kernel_.tile(store->tile).space != ir::Space::local;
+    const bool is_own = size_t(written) >= kernel_.tiles.size();
+    const bool is_common = !is_own && kernel_.tile(written).space != ir::Space::local;
     Block stores;
     Rewriter::rewrite(stmt, stores);
     // Of the threads that hold the same element one stores it.

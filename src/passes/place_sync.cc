@@ -5,8 +5,10 @@
 #include "support/error.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <span>
+#include <utility>
 
 namespace tilewright::passes {
 
@@ -24,12 +26,15 @@ using Memory = int64_t;
 // Accesses by any thread since the last barrier.
 struct Pending {
   std::set<Memory> reads, writes;
+  // By atomics of one kind whose results nobody uses: their order does not matter.
+  std::set<std::pair<Memory, ir::AtomicKind>> updates;
   bool async = false;  // some of the writes are cp.async that nothing waits for yet
 
   void add(const Pending& other) {
     async |= other.async;
     reads.insert(other.reads.begin(), other.reads.end());
     writes.insert(other.writes.begin(), other.writes.end());
+    updates.insert(other.updates.begin(), other.updates.end());
   }
   bool conflicts(const Pending& next) const {
     const auto meet = [](const std::set<Memory>& a, const std::set<Memory>& b) {
@@ -38,7 +43,17 @@ struct Pending {
       }
       return false;
     };
-    return meet(writes, next.reads) || meet(writes, next.writes) || meet(reads, next.writes);
+    return meet(writes, next.reads) || meet(writes, next.writes) || meet(reads, next.writes) || updates_meet(next) ||
+           next.updates_meet(*this);
+  }
+  // Whether an update is of what `other` accesses in another way.
+  bool updates_meet(const Pending& other) const {
+    return std::any_of(updates.begin(), updates.end(), [&](const auto& update) {
+      const auto& [memory, kind] = update;
+      if (other.reads.contains(memory) || other.writes.contains(memory)) return true;
+      return std::any_of(other.updates.begin(), other.updates.end(),
+                         [&](const auto& u) { return u.first == memory && u.second != kind; });
+    });
   }
   friend bool operator==(const Pending&, const Pending&) = default;
 };
@@ -53,6 +68,7 @@ class Accesses : public ir::Visitor {
   }
   void visit(const Stmt& stmt) override {
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile, found.writes);
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) note_atomic(*atomic);
     if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) {
       for (const ir::Access& a : op->def->effects(*op, kernel_)) {
         if (a.mode != ir::Mode::write) note(a.ref.tile, found.reads);
@@ -67,11 +83,24 @@ class Accesses : public ir::Visitor {
 
  private:
   void note(TileId id, std::set<Memory>& set) {
+    if (const std::optional<Memory> memory = shared_memory(id)) set.insert(*memory);
+  }
+  void note_atomic(const ir::AtomicStmt& atomic) {
+    const std::optional<Memory> memory = shared_memory(atomic.tile);
+    if (!memory) return;
+    if (ir::expr_kind(atomic.kind) && !atomic.prev)
+      found.updates.emplace(*memory, atomic.kind);
+    else {
+      found.reads.insert(*memory);
+      if (atomic.kind != ir::AtomicKind::load) found.writes.insert(*memory);
+    }
+  }
+  // What the pass keeps apart; nothing for registers, and for what is handed over.
+  std::optional<Memory> shared_memory(TileId id) const {
     const ir::Tile& tile = kernel_.tile(id);
-    if (tile.space == ir::Space::local || tile.space == ir::Space::fragment) return;
-    if (handed_over(id)) return;
+    if (tile.space == ir::Space::local || tile.space == ir::Space::fragment || handed_over(id)) return std::nullopt;
     const TileId row = declaring_row(id);
-    set.insert(tile.space == ir::Space::global ? -1 - Memory(kernel_.tile(row).tensor) : Memory(row));
+    return tile.space == ir::Space::global ? -1 - Memory(kernel_.tile(row).tensor) : Memory(row);
   }
   // Its pipeline, or its channel, keeps writers and readers apart.
   bool handed_over(TileId id) const { return kernel_.tile(id).stages > 1 || in_channel(kernel_, declaring_row(id)); }

@@ -11,9 +11,6 @@ class Unbuilt : public ir::Visitor {
  public:
   using Visitor::visit;
   void visit(const ir::Stmt& stmt) override {
-    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
-      refuse(fmt::format("atomic_{}", to_string(atomic->kind)), stmt->loc);
-    }
     if (const auto* op = ir::get_if<ir::OpStmt>(stmt); op && op->def->reports) {
       refuse(ir::text_attr(op->attrs, "kind") == "assert" ? "device_assert" : "print", stmt->loc);
     }

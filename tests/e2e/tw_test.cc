@@ -152,11 +152,22 @@ TEST_F(Tw, TraceRefusesWhatIsNotThere) {
   EXPECT_EQ(target.exit_code, 2);
   EXPECT_NE(target.output.find("there is no target 'tpu'"), std::string::npos) << target.output;
   // What goes before an error of a later pass is shown.
-  const ProcessResult refused = run({"trace", "histogram", "--target", "cuda:sm_80", "--summary"});
+  const std::string file = write("large.tw", R"(program large(A) vars 1 {
+  tensor A: f32[100000]
+
+  kernel large(bx@0 < 1) threads 32 {
+    tile A: global f32[100000] of A
+    tile S: shared f32[100000]
+    copy(A[0:100000], S[0:100000])
+    copy(S[0:100000], A[0:100000])
+  }
+}
+)");
+  const ProcessResult refused = run({"trace", file, "--target", "cuda:sm_80", "--summary"});
   EXPECT_EQ(refused.exit_code, 2);
-  EXPECT_NE(refused.output.find("== expand_unselected"), std::string::npos) << refused.output;
-  EXPECT_GT(refused.output.find("unsupported: "), refused.output.find("== expand_unselected")) << refused.output;
-  EXPECT_NE(refused.output.find("unsupported: "), std::string::npos) << refused.output;
+  EXPECT_GT(refused.output.find("large needs 400384 bytes of shared memory"),
+            refused.output.find("== expand_unselected"));
+  EXPECT_NE(refused.output.find("large needs 400384 bytes of shared memory"), std::string::npos) << refused.output;
 }
 
 // ---- plot ------------------------------------------------------------------------------------------------------

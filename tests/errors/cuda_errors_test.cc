@@ -34,26 +34,6 @@ void expect_unbuilt(F body, const char* word) {
 
 }  // namespace
 
-TEST(CudaErrors, AtomicOfAnElement) {
-  expect_unbuilt([](auto, auto B) { AT(T::atomic_add(B(3), 1)); }, "atomic_add");
-  expect_unbuilt(
-      [](auto, auto B) {
-        for (auto i : T::Parallel(64)) AT(T::atomic_xor(B(i), 1));
-      },
-      "atomic_xor");
-  expect_unbuilt([](auto, auto B) { AT(T::atomic_load(B(0))); }, "atomic_load");
-}
-
-TEST(CudaErrors, AtomicOfATile) {
-  expect_unbuilt(
-      [](auto A, auto) {
-        auto s = T::alloc_shared({64, 64}, T::f32);
-        T::clear(s);
-        AT(T::atomic_max(A, s));
-      },
-      "atomic_max");
-}
-
 TEST(CudaErrors, PrintAndAssert) {
   expect_unbuilt([](auto, auto) { AT(T::print("here")); }, "print");
   expect_unbuilt([](auto A, auto) { AT(T::print(A(0, T::all))); }, "print");

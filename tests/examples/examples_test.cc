@@ -45,14 +45,16 @@ std::vector<std::string> names_in(const fs::path& folder, const std::string& ext
   return names;
 }
 
-ProcessResult run_example(const std::string& name, Arguments arguments) {
+ProcessResult run_example(const std::string& name, Arguments arguments, const std::string& target = {}) {
   arguments.insert(arguments.begin(), testing::build_folder() / "examples" / name);
-  return run_process({.command = std::move(arguments), .timeout = std::chrono::minutes(2)});
+  ProcessOptions options{.command = std::move(arguments), .timeout = std::chrono::minutes(2)};
+  if (!target.empty()) options.environment = {{"TILEWRIGHT_TARGET", target}};
+  return run_process(options);
 }
 
 // Empty when the program found its result right and said so in one line.
-std::string fault_of(const std::string& name, const Arguments& arguments) {
-  const ProcessResult result = run_example(name, arguments);
+std::string fault_of(const std::string& name, const Arguments& arguments, const std::string& target = {}) {
+  const ProcessResult result = run_example(name, arguments, target);
   const std::string shape =
       arguments.empty() ? (name == "quickstart" ? "" : "[0-9x ]+") : fmt::format("{}", fmt::join(arguments, " x "));
   const std::regex line(
@@ -113,6 +115,23 @@ TEST(Examples, AreRightAtEveryShape) {
   std::mutex mutex;
   testing::for_each_on_two_threads(jobs.size(), [&](size_t i) {
     const std::string fault = fault_of(jobs[i].first, jobs[i].second);
+    const std::lock_guard lock(mutex);
+    if (!fault.empty()) ADD_FAILURE() << fault;
+  });
+}
+
+// Their CUDA text, with every access watched; the quickstart's size is fixed, and its kernel is in other tests.
+TEST(Examples, AreRightOnSimulatedGpus) {
+  std::vector<std::pair<std::string, Arguments>> jobs;
+  for (const auto& [name, num_sizes] : kNumSizes) {
+    if (num_sizes == 1) jobs.insert(jobs.end(), {{name, {"997"}}, {name, {"0"}}});
+    if (num_sizes == 2) jobs.insert(jobs.end(), {{name, {"37", "101"}}, {name, {"5", "1023"}}});
+    if (num_sizes == 3) jobs.insert(jobs.end(), {{name, {"67", "101", "31"}}, {name, {"1", "129", "257"}}});
+  }
+  std::mutex mutex;
+  testing::for_each_on_two_threads(jobs.size(), [&](size_t i) {
+    const char* target = i % 2 == 0 ? "sim:sm_80+checked+greedy" : "sim:sm_90a+checked+reverse+early";
+    const std::string fault = fault_of(jobs[i].first, jobs[i].second, target);
     const std::lock_guard lock(mutex);
     if (!fault.empty()) ADD_FAILURE() << fault;
   });

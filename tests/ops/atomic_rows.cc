@@ -319,7 +319,6 @@ std::vector<Row> atomic_rows() {
   for (DType t : {T::f16, T::bf16, T::f32}) rows.push_back(neighbours(t));
   rows.push_back(scalar_tensor());
   rows.push_back(reads_between());
-  for (Row& row : rows) row.no_cuda_code = true;
   return rows;
 }
 

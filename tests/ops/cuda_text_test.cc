@@ -20,13 +20,10 @@ namespace {
 
 constexpr const char* kArchs[] = {"sm_75", "sm_80", "sm_90a"};
 
-// Those that are not refused as unsupported on a GPU.
 std::vector<Row> all_rows() {
   std::vector<Row> out;
   for (const Part& part : kParts) {
-    for (Row& row : part.rows()) {
-      if (!row.no_cuda_code) out.push_back(std::move(row));
-    }
+    for (Row& row : part.rows()) out.push_back(std::move(row));
   }
   return out;
 }

@@ -49,8 +49,6 @@ bool matches(Real got, Real want, Real bound, bool signed_zeros) {
   return std::fabs(got - want) <= bound;
 }
 
-bool runs_cuda_code(const std::string& runner) { return runner.starts_with("cuda") || runner.starts_with("sim"); }
-
 // The row needs more shared memory than a block of the simulated architecture has, which is a right answer.
 bool exceeds_block(const std::exception& e, const std::string& runner) {
   return runner.starts_with("sim") &&
@@ -100,15 +98,8 @@ class Session {
   }
 
  private:
-  // One program for all rows; when it is refused, each row by itself, to name the one at fault.
+  // One program for all rows; when it fails, each row by itself, to name the one at fault.
   void run_batch(std::span<const Row> rows, const std::string& runner) {
-    const bool refused = runs_cuda_code(runner) &&
-                         std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.no_cuda_code; });
-    if (refused && rows.size() == 1) return expect_refusal(rows[0], runner);
-    if (refused) {
-      for (size_t i = 0; i < rows.size(); ++i) run_batch(rows.subspan(i, 1), runner);
-      return;
-    }
     try {
       run_program(rows, runner);
     } catch (const std::exception& e) {
@@ -117,15 +108,6 @@ class Session {
         return;
       }
       for (size_t i = 0; i < rows.size(); ++i) run_batch(rows.subspan(i, 1), runner);
-    }
-  }
-
-  void expect_refusal(const Row& row, const std::string& runner) {
-    try {
-      compile(program_of(std::span(&row, 1)), {.target = runner});
-      fail(row.name, runner, "runs now, so that `no_cuda_code` is out of date");
-    } catch (const Error& e) {
-      if (e.kind() != ErrorKind::unsupported) fail(row.name, runner, e.what());
     }
   }
 

@@ -42,7 +42,6 @@ struct Row {
   std::vector<Args> launches;
   // Starts from "unchanged".
   Reference reference;
-  bool no_cuda_code = false;  // refused as unsupported on a GPU, until somebody writes that code
 };
 
 const HostArray& array(const Args& args, size_t i);

@@ -415,7 +415,6 @@ std::vector<Row> view_rows() {
   }
   rows.push_back(three_dtypes());
   rows.push_back(views_in_operations());
-  rows.back().no_cuda_code = true;  // an atomic is among them
   rows.push_back(copies_into_views());
   rows.push_back(small_views());
   rows.push_back(dynamic_view());

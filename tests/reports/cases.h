@@ -1,4 +1,5 @@
-// Situations in which compilers for tiles are known to go wrong, each run by the interpreter and on the CPU.
+// Situations in which compilers for tiles are known to go wrong, each run by the interpreter, on the CPU and as
+// CUDA text on two simulated GPUs, which watch every access.
 #pragma once
 
 #include "ops/numbers.h"
@@ -10,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace tilewright::tests {
 
@@ -25,9 +27,14 @@ inline Expected exactly(const HostArray& like) {
   return {.value = std::vector<Real>(size_t(like.size())), .bound = std::vector<Real>(size_t(like.size()))};
 }
 
-// Runs `program` on copies of `args` and compares argument `out`.
-inline void expect_result(const Program& program, const Args& args, size_t out, const Expected& want) {
-  for (const char* runner : {"interpreter", "cpu"}) {
+inline const std::vector<std::string> kSimulatedGpus = {"sim:sm_80+checked+greedy", "sim:sm_90a+checked+random+seed=5"};
+
+// Runs `program` on copies of `args` and compares argument `out`. `gpus`: beside the interpreter and the CPU.
+inline void expect_result(const Program& program, const Args& args, size_t out, const Expected& want,
+                          const std::vector<std::string>& gpus = kSimulatedGpus) {
+  std::vector<std::string> runners = {"interpreter", "cpu"};
+  runners.insert(runners.end(), gpus.begin(), gpus.end());
+  for (const std::string& runner : runners) {
     const Args after = run_on(runner, program, args);
     EXPECT_EQ(difference(array(after, out), want), "") << runner << "\n" << program.print();
     EXPECT_TRUE(array(after, out).surroundings_intact()) << runner;

@@ -148,7 +148,13 @@ TEST(LoopCases, ParallelLoopOfHalfAMillionElements) {
   const Args args = {counted(T::f32, {kM, kN}), HostArray(T::f32, {kM, kN})};
   Expected want = exactly(array(args, 1));
   for (int64_t e = 0; e < kM * kN; ++e) want.set(e, Real(e * 2 + e / kN));  // below 2^24: exact
-  expect_result(p, args, 1, want);
+  expect_result(p, args, 1, want, {});
+  try {
+    compile(p, {.target = kSimulatedGpus[0]});
+    FAIL() << "more memory than a multiprocessor has";
+  } catch (const Error& e) {
+    EXPECT_EQ(e.message(), "large needs 2097152 bytes of shared memory, but a block of sm_80 has 166912");
+  }
 }
 
 // Four dynamic extents, each of them odd, one of them 0.

@@ -225,5 +225,64 @@ TEST(AtomicCases, ReadAfterUpdateInAPipelinedLoop) {
   expect_result(p, args, 1, want);
 }
 
+// Atomics of other elements between a store and the read of it.
+TEST(AtomicCases, NeighboursAreReadBehindTheUpdate) {
+  const Program p = T::prim_func("neighbours", [] {
+    auto D = T::tensor("D", {64}, T::i32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 64});
+    auto s = T::alloc_shared({64}, T::i32);
+    for (auto i : T::Parallel(64)) s(i ^ 1) = i * 10;
+    for (auto i : T::Parallel(64)) T::atomic_add(s(i), i);
+    for (auto i : T::Parallel(64)) D(i) = s(i ^ 1);
+  });
+  const Args args = {HostArray(T::i32, {64})};
+  Expected want = exactly(array(args, 0));
+  for (int64_t i = 0; i < 64; ++i) want.set(i, Real(i * 10 + (i ^ 1)));
+  expect_result(p, args, 0, want);
+}
+
+// What the block's own atomic found is known to all of its threads, again and again.
+TEST(AtomicCases, EveryThreadKnowsWhatTheBlockFound) {
+  const Program p = T::prim_func("found", [] {
+    auto C = T::tensor("C", {1}, T::i32);
+    auto D = T::tensor("D", {5, 100}, T::i32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 96});
+    for (auto k : T::serial(5)) {
+      const T::Expr before = T::atomic_add(C(0), k + 1, {.return_prev = true});
+      for (auto i : T::Parallel(100)) D(k, i) = before * 1000 + i;
+    }
+  });
+  const Args args = {HostArray(T::i32, {1}), HostArray(T::i32, {5, 100})};
+  Expected want = exactly(array(args, 1));
+  for (int64_t k = 0; k < 5; ++k) {
+    for (int64_t i = 0; i < 100; ++i) want.set(k * 100 + i, Real(k * (k + 1) / 2 * 1000 + i));
+  }
+  expect_result(p, args, 1, want);
+}
+
+// A kernel whose rows are held by several threads each: one of them updates.
+TEST(AtomicCases, SumsOfRowsAreAddedOnce) {
+  const Program p = T::prim_func("rows", [] {
+    auto A = T::tensor("A", {32, 64}, T::f32);
+    auto C = T::tensor("C", {32}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(3)}, {.threads = 128});
+    auto a = T::alloc_fragment({32, 64}, T::f32);
+    auto sum = T::alloc_fragment({32}, T::f32);
+    T::copy(A, a);
+    T::reduce_sum(a, sum, {.dim = 1});
+    for (auto i : T::Parallel(32)) T::atomic_add(C(i), sum(i));
+  });
+  HostArray values(T::f32, {32, 64});
+  for (int64_t i = 0; i < values.size(); ++i) values.set(i, Real(i % 7));
+  const Args args = {values, HostArray(T::f32, {32})};
+  Expected want = exactly(array(args, 1));
+  for (int64_t i = 0; i < 32; ++i) {
+    int64_t sum = 0;
+    for (int64_t j = 0; j < 64; ++j) sum += (i * 64 + j) % 7;
+    want.set(i, Real(3 * sum));
+  }
+  expect_result(p, args, 1, want);
+}
+
 }  // namespace
 }  // namespace tilewright::tests

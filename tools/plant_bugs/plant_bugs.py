@@ -137,9 +137,9 @@ class Measurement:
 
 
 def print_table(rows):
-    print(f"{'bug':<24}{'file':<42}{'random programs':<18}caught by")
+    print(f"{'bug':<24}{'file':<46}{'random programs':<18}caught by")
     for bug, failing in rows:
-        print(f"{bug['name']:<24}{bug['file']:<42}{'yes' if FUZZ in failing else 'no':<18}{', '.join(failing) or 'NOBODY'}")
+        print(f"{bug['name']:<24}{bug['file']:<46}{'yes' if FUZZ in failing else 'no':<18}{', '.join(failing) or 'NOBODY'}")
 
 
 def main():

@@ -129,4 +129,99 @@ TW_ATOM u32 atomic_add_shared(u32 to, u32 x) {
   return out;
 }
 
+// ---- Elements of either memory: each hands out the value from before ----
+//
+// An element of global memory is named by its pointer, one of shared memory by a SharedCell. ptxas makes `red` of an
+// `atom` whose result is not used.
+
+template <class T>
+struct SharedCell {
+  u32 address;
+};
+template <class T>
+TW_ATOM SharedCell<T> shared_cell(T* at) {
+  return {shared_address(at)};
+}
+// The same memory as an element of another type.
+template <class U, class T>
+TW_ATOM U* cell_as(T* at) {
+  return reinterpret_cast<U*>(at);
+}
+template <class U, class T>
+TW_ATOM SharedCell<U> cell_as(SharedCell<T> at) {
+  return {at.address};
+}
+
+#define TW_FETCH(NAME, OP, T, C)                                                                                  \
+  TW_ATOM T NAME(T* to, T x) {                                                                                    \
+    T out;                                                                                                        \
+    asm volatile("atom.relaxed.gpu.global." OP " %0, [%1], %2;" : "=" C(out) : "l"(to), C(x) : "memory");         \
+    return out;                                                                                                   \
+  }                                                                                                               \
+  TW_ATOM T NAME(SharedCell<T> to, T x) {                                                                         \
+    T out;                                                                                                        \
+    asm volatile("atom.relaxed.cta.shared." OP " %0, [%1], %2;" : "=" C(out) : "r"(to.address), C(x) : "memory"); \
+    return out;                                                                                                   \
+  }
+// Sums of f32 in global memory flush subnormal numbers to zero.
+TW_FETCH(fetch_add, "add.f32", float, "f")
+TW_FETCH(fetch_add, "add.f64", double, "d")
+TW_FETCH(fetch_add, "add.s32", i32, "r")
+TW_FETCH(fetch_add, "add.u32", u32, "r")
+TW_FETCH(fetch_add, "add.u64", u64, "l")
+TW_FETCH(fetch_min, "min.s32", i32, "r")
+TW_FETCH(fetch_min, "min.u32", u32, "r")
+TW_FETCH(fetch_min, "min.s64", i64, "l")
+TW_FETCH(fetch_min, "min.u64", u64, "l")
+TW_FETCH(fetch_max, "max.s32", i32, "r")
+TW_FETCH(fetch_max, "max.u32", u32, "r")
+TW_FETCH(fetch_max, "max.s64", i64, "l")
+TW_FETCH(fetch_max, "max.u64", u64, "l")
+TW_FETCH(fetch_and, "and.b32", u32, "r")
+TW_FETCH(fetch_and, "and.b64", u64, "l")
+TW_FETCH(fetch_or, "or.b32", u32, "r")
+TW_FETCH(fetch_or, "or.b64", u64, "l")
+TW_FETCH(fetch_xor, "xor.b32", u32, "r")
+TW_FETCH(fetch_xor, "xor.b64", u64, "l")
+#undef TW_FETCH
+
+// Words that stand for elements of any type: read, written, and exchanged where `expected` stands.
+#define TW_WORD(T, TYPE, C)                                                                             \
+  TW_ATOM T relaxed_load(T* at) {                                                                       \
+    T out;                                                                                              \
+    asm volatile("ld.relaxed.gpu.global." TYPE " %0, [%1];" : "=" C(out) : "l"(at) : "memory");         \
+    return out;                                                                                         \
+  }                                                                                                     \
+  TW_ATOM T relaxed_load(SharedCell<T> at) {                                                            \
+    T out;                                                                                              \
+    asm volatile("ld.relaxed.cta.shared." TYPE " %0, [%1];" : "=" C(out) : "r"(at.address) : "memory"); \
+    return out;                                                                                         \
+  }                                                                                                     \
+  TW_ATOM void relaxed_store(T* at, T x) {                                                              \
+    asm volatile("st.relaxed.gpu.global." TYPE " [%0], %1;" : : "l"(at), C(x) : "memory");              \
+  }                                                                                                     \
+  TW_ATOM void relaxed_store(SharedCell<T> at, T x) {                                                   \
+    asm volatile("st.relaxed.cta.shared." TYPE " [%0], %1;" : : "r"(at.address), C(x) : "memory");      \
+  }                                                                                                     \
+  TW_ATOM T compare_exchange(T* at, T expected, T x) {                                                  \
+    T out;                                                                                              \
+    asm volatile("atom.relaxed.gpu.global.cas." TYPE " %0, [%1], %2, %3;"                               \
+                 : "=" C(out)                                                                           \
+                 : "l"(at), C(expected), C(x)                                                           \
+                 : "memory");                                                                           \
+    return out;                                                                                         \
+  }                                                                                                     \
+  TW_ATOM T compare_exchange(SharedCell<T> at, T expected, T x) {                                       \
+    T out;                                                                                              \
+    asm volatile("atom.relaxed.cta.shared.cas." TYPE " %0, [%1], %2, %3;"                               \
+                 : "=" C(out)                                                                           \
+                 : "r"(at.address), C(expected), C(x)                                                   \
+                 : "memory");                                                                           \
+    return out;                                                                                         \
+  }
+TW_WORD(u16, "b16", "h")
+TW_WORD(u32, "b32", "r")
+TW_WORD(u64, "b64", "l")
+#undef TW_WORD
+
 }  // namespace tilewright::device

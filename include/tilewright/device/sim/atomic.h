@@ -100,4 +100,75 @@ TW_ATOM u32 atomic_add_shared(u32 to, u32 x, TW_SIM_LINE) {
   return sim::atomic_shared(sim::AtomicOp::add, to, x, line);
 }
 
+// ---- Elements of either memory: each hands out the value from before ----
+
+template <class T>
+struct SharedCell {
+  u32 address;
+};
+template <class T>
+TW_ATOM SharedCell<T> shared_cell(T* at) {
+  return {shared_address(at)};
+}
+template <class U, class T>
+TW_ATOM U* cell_as(T* at) {
+  return reinterpret_cast<U*>(at);
+}
+template <class U, class T>
+TW_ATOM SharedCell<U> cell_as(SharedCell<T> at) {
+  return {at.address};
+}
+
+#define TW_FETCH(NAME, WORD, T)                                                                           \
+  TW_ATOM T NAME(T* to, T x, TW_SIM_LINE) { return sim::atomic(sim::AtomicOp::WORD, to, x, T(0), line); } \
+  TW_ATOM T NAME(SharedCell<T> to, T x, TW_SIM_LINE) {                                                    \
+    return sim::atomic_shared(sim::AtomicOp::WORD, to.address, x, line);                                  \
+  }
+TW_FETCH(fetch_add, add, float)
+TW_FETCH(fetch_add, add, double)
+TW_FETCH(fetch_add, add, i32)
+TW_FETCH(fetch_add, add, u32)
+TW_FETCH(fetch_add, add, u64)
+TW_FETCH(fetch_min, min, i32)
+TW_FETCH(fetch_min, min, u32)
+TW_FETCH(fetch_min, min, i64)
+TW_FETCH(fetch_min, min, u64)
+TW_FETCH(fetch_max, max, i32)
+TW_FETCH(fetch_max, max, u32)
+TW_FETCH(fetch_max, max, i64)
+TW_FETCH(fetch_max, max, u64)
+TW_FETCH(fetch_and, bit_and, u32)
+TW_FETCH(fetch_and, bit_and, u64)
+TW_FETCH(fetch_or, bit_or, u32)
+TW_FETCH(fetch_or, bit_or, u64)
+TW_FETCH(fetch_xor, bit_xor, u32)
+TW_FETCH(fetch_xor, bit_xor, u64)
+#undef TW_FETCH
+
+#define TW_WORD(T)                                                                                                 \
+  TW_ATOM T relaxed_load(T* at, TW_SIM_LINE) {                                                                     \
+    return sim::atomic(sim::AtomicOp::compare_exchange, at, T(0), T(0), line);                                     \
+  }                                                                                                                \
+  TW_ATOM T relaxed_load(SharedCell<T> at, TW_SIM_LINE) { return compare_exchange(at, T(0), T(0), line); }         \
+  TW_ATOM void relaxed_store(T* at, T x, TW_SIM_LINE) { sim::atomic(sim::AtomicOp::exchange, at, x, T(0), line); } \
+  TW_ATOM void relaxed_store(SharedCell<T> at, T x, TW_SIM_LINE) {                                                 \
+    sim::atomic_shared(sim::AtomicOp::exchange, at.address, x, line);                                              \
+  }
+#define TW_COMPARE_EXCHANGE(T)                                                                       \
+  TW_ATOM T compare_exchange(T* at, T expected, T x, TW_SIM_LINE) {                                  \
+    return sim::atomic(sim::AtomicOp::compare_exchange, at, x, expected, line);                      \
+  }                                                                                                  \
+  TW_ATOM T compare_exchange(SharedCell<T> at, T expected, T x, TW_SIM_LINE) {                       \
+    void* const memory = sim::hooks->shared(at.address, sizeof(T), sim::Access::atomic, line);       \
+    return sim::atomic(sim::AtomicOp::compare_exchange, static_cast<T*>(memory), x, expected, line); \
+  }
+TW_COMPARE_EXCHANGE(u16)
+TW_COMPARE_EXCHANGE(u32)
+TW_COMPARE_EXCHANGE(u64)
+TW_WORD(u16)
+TW_WORD(u32)
+TW_WORD(u64)
+#undef TW_COMPARE_EXCHANGE
+#undef TW_WORD
+
 }  // namespace tilewright::device

@@ -277,9 +277,9 @@ inline unsigned long long atomicCAS(unsigned long long* at, unsigned long long e
   return hooks->atomic(AtomicOp::compare_exchange, Number::u64, at, x, expected, line);
 }
 // Memory is one for all threads of the host process, and blocks synchronise by atomics alone.
-inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
-inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+TW_SIM_UNCHECKED inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
+TW_SIM_UNCHECKED inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+TW_SIM_UNCHECKED inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // What a module of simulated kernels has once, behind its text, and for each kernel. `shared_memory`, which the text
 // declares, stands in the middle of a larger array: between two margins where accesses beside it are seen.
