@@ -30,11 +30,12 @@ struct CheckSite {
   bool is_store = false;
   bool is_loop = false;        // a while loop that a launch may be interrupted in; it has no tile
   std::string condition = {};  // of an assumption; then there is no tile
+  int report = -1;             // of an assertion in CUDA text: its number among the reports; then there is no tile
   Loc loc;
   Loc declared;
 };
 
-// A print or an assertion in the text, numbered from 0: the argument of Failure::report.
+// A print or an assertion in the text, numbered from 0: the argument of Failure::report, and of tw::report.
 using CpuReport = ops::Report;
 
 struct CpuModule {

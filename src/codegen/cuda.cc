@@ -35,8 +35,10 @@ bool has_atomics(const ir::Program& program) {
 // Writes one kernel.
 class CudaKernelWriter : public Emitter {
  public:
-  CudaKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, std::vector<CheckSite>& sites)
-      : Emitter(program, kernel, Dialect::cuda, out, sites), plan_(passes::shared_plan(kernel)) {
+  CudaKernelWriter(const ir::Program& program, const Kernel& kernel, TextWriter& out, CudaModule& module)
+      : Emitter(program, kernel, Dialect::cuda, out, module.sites),
+        plan_(passes::shared_plan(kernel)),
+        reports_(module.reports) {
     exprs_.narrow_by(facts_);
   }
 
@@ -59,7 +61,10 @@ class CudaKernelWriter : public Emitter {
   std::string parameters() const;
   void write_tiles();
 
+  void write_report(const OpStmt& op, const Loc& loc);
+
   passes::SharedPlan plan_;
+  std::vector<ops::Report>& reports_;
 };
 
 std::string CudaKernelWriter::parameters() const {
@@ -104,6 +109,7 @@ CudaEntry CudaKernelWriter::write() {
   CudaEntry entry{
       .symbol = "tw_" + kernel_.name, .grid = kernel_.grid, .threads = kernel_.threads, .shared_bytes = plan_.bytes};
   entry.maps = kernel_.maps;
+  entry.first_report = reports_.size();
   // Registers change hands between the warps of one block, which has them all.
   const bool alone = std::any_of(kernel_.roles.begin(), kernel_.roles.end(), [](auto& r) { return r.max_regs > 0; });
   out_.line(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{})", entry.threads, alone ? ", 1" : ""),
@@ -156,7 +162,30 @@ void CudaKernelWriter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
   out_.line("if (tw::stops(++turn, failure)) return;", loc);
 }
 
+// tw::Failure::at has the cells of an assertion.
+constexpr size_t kMaxFailureCells = 24;
+
+void CudaKernelWriter::write_report(const OpStmt& op, const Loc& loc) {
+  const ops::Report& report = reports_.emplace_back(ops::Report::of(op, kernel_, loc));
+  std::string cells;
+  for (size_t i = 1; i < op.scalars.size(); ++i) {
+    const ir::Expr& e = op.scalars[i];
+    cells += fmt::format("{}tw::cell({}({}))", i > 1 ? ", " : "", value_type(e.dtype()), exprs_.text(e));
+  }
+  const std::string condition = exprs_.text(op.scalars[0]);
+  if (report.is_assert) {
+    if (report.num_cells() > kMaxFailureCells) throw internal_error(loc, "an assertion with too many values");
+    sites_.push_back({.tile = {}, .shape = {}, .report = int(reports_.size()) - 1, .loc = loc, .declared = {}});
+    return out_.line(fmt::format("if (!({})) return tw::fail(failure, {}, {});", condition, sites_.size(), cells), loc);
+  }
+  out_.open(op.scalars[0].is_int(1) ? "{" : fmt::format("if ({}) {{", condition), loc);
+  out_.line(fmt::format("const tw::i64 cells[] = {{{}}};", cells), loc);
+  out_.line(fmt::format("tw::report(failure, {}, cells);", reports_.size() - 1), loc);
+  out_.close();
+}
+
 void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
+  if (op.def->reports) return write_report(op, loc);
   if (op.def->assumes) return out_.line(exprs_.assumption(op.scalars[0], loc), loc);
   const auto address = [&](size_t i) { return exprs_.address(op.tiles[i]); };
   if (op.def == &passes::block_sync_op()) return out_.line("tw::sync_block();", loc);
@@ -218,7 +247,7 @@ CudaModule emit_cuda(const ir::Program& lowered, const CudaTarget& target) {
   out.line("namespace tw = tilewright::device;");
   for (const Kernel& kernel : lowered.kernels) {
     out.line();
-    module.entries.push_back(CudaKernelWriter(lowered, kernel, out, module.sites).write());
+    module.entries.push_back(CudaKernelWriter(lowered, kernel, out, module).write());
   }
   module.source = out.text();
   module.annotated = out.annotated();

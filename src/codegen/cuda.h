@@ -22,6 +22,7 @@ struct CudaEntry {
   int threads = 0;
   int64_t shared_bytes = 0;
   std::vector<ir::TensorMap> maps = {};
+  size_t first_report = 0;  // those of the kernel follow each other
 };
 
 struct CudaModule {
@@ -30,6 +31,7 @@ struct CudaModule {
   SourceMap source_map;   // of `source`
   std::vector<CudaEntry> entries;
   std::vector<CheckSite> sites;
+  std::vector<ops::Report> reports;
 };
 
 CudaModule emit_cuda(const ir::Program& lowered, const CudaTarget& target);

@@ -33,7 +33,7 @@ struct Maker {
     return make_cpu_executable(impl.program, target, options, impl.remarks, impl.lowered_tiles);
   }
   std::shared_ptr<Executable> operator()(const CudaTarget& target) const {
-    return make_cuda_executable(impl.program, target, impl.remarks, impl.lowered_tiles);
+    return make_cuda_executable(impl.program, target, options, impl.remarks, impl.lowered_tiles);
   }
   std::shared_ptr<Executable> operator()(const SimTarget& target) const {
     return make_sim_executable(impl.program, target, options, impl.remarks, impl.lowered_tiles);

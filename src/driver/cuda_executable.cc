@@ -1,6 +1,7 @@
 #include "driver/cuda_executable.h"
 
 #include "codegen/cuda.h"
+#include "driver/device_reports.h"
 #include "driver/session.h"
 #include "passes/cuda_passes.h"
 #include "runtime/cuda/device.h"
@@ -70,8 +71,8 @@ class Variant {
 
 class CudaExecutable : public Executable, public std::enable_shared_from_this<CudaExecutable> {
  public:
-  CudaExecutable(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks)
-      : program_(program), target_(target), aligned_(program, target, remarks) {}
+  CudaExecutable(const ir::Program& program, const CudaTarget& target, PrintHook on_print, std::vector<Remark>& remarks)
+      : program_(program), target_(target), on_print_(std::move(on_print)), aligned_(program, target, remarks) {}
 
   const std::string& source() const override { return aligned_.module().annotated; }
   std::string_view source_suffix() const override { return ".cu"; }
@@ -98,6 +99,7 @@ class CudaExecutable : public Executable, public std::enable_shared_from_this<Cu
 
   ir::Program program_;
   CudaTarget target_;
+  PrintHook on_print_;  // empty: standard output
   mutable std::mutex mutex_;
   mutable Variant aligned_;
   mutable std::unique_ptr<Variant> unaligned_;  // made when a tensor asks for it
@@ -133,7 +135,9 @@ class CudaLaunch : public BoundLaunch {
   std::unique_ptr<cuda::DeviceBuffer> failure_;
 
  private:
+  friend class CudaExecutable;
   void run() const;
+  void prepare_reports() const;
 };
 
 void CudaLaunch::run() const {
@@ -161,10 +165,21 @@ void CudaLaunch::wait() const {
   if (!failure_) return;
   DeviceFailure failure;
   failure_->read(std::as_writable_bytes(std::span(&failure, 1)));
-  if (failure.site == 0) return;
-  failure_->fill(0);
-  const codegen::CheckSite& site = module_->sites[size_t(failure.site - 1)];
-  throw failed_check(site, failure.at);
+  if (failure.used > 0) {
+    constexpr size_t kHead = sizeof(DeviceFailure) / sizeof(int64_t);
+    std::vector<int64_t> memory(kHead + size_t(std::min(failure.used, failure.capacity)));
+    failure_->read(std::as_writable_bytes(std::span(memory)));
+    print_reports(*module_, failure, std::span<const int64_t>(memory).subspan(kHead), executable_->on_print_);
+  }
+  if (failure.site == 0 && failure.used == 0) return;
+  prepare_reports();
+  if (failure.site != 0) throw device_error(*module_, failure);
+}
+
+// Nothing failed, and nothing was printed yet.
+void CudaLaunch::prepare_reports() const {
+  const DeviceFailure none{.capacity = uint64_t(report_capacity(*module_))};
+  failure_->write(std::as_bytes(std::span(&none, 1)));
 }
 
 double CudaLaunch::time_ms() const {
@@ -250,9 +265,10 @@ std::unique_ptr<BoundLaunch> CudaExecutable::bind(const BoundArguments& bound, s
   Variant& chosen = variant(aligned);
   launch->kernels_ = chosen.kernels();
   launch->module_ = &chosen.module();
-  if (!chosen.module().sites.empty()) {
-    launch->failure_ = std::make_unique<cuda::DeviceBuffer>(launch->device_, sizeof(DeviceFailure));
-    launch->failure_->fill(0);
+  if (!chosen.module().sites.empty() || !chosen.module().reports.empty()) {
+    const size_t bytes = sizeof(DeviceFailure) + size_t(report_capacity(chosen.module())) * sizeof(int64_t);
+    launch->failure_ = std::make_unique<cuda::DeviceBuffer>(launch->device_, bytes);
+    launch->prepare_reports();
   }
   return launch;
 }
@@ -260,8 +276,9 @@ std::unique_ptr<BoundLaunch> CudaExecutable::bind(const BoundArguments& bound, s
 }  // namespace
 
 std::shared_ptr<Executable> make_cuda_executable(const ir::Program& program, const CudaTarget& target,
-                                                 std::vector<Remark>& remarks, std::string& lowered_tiles) {
-  auto out = std::make_shared<CudaExecutable>(program, target, remarks);
+                                                 const CompileOptions& options, std::vector<Remark>& remarks,
+                                                 std::string& lowered_tiles) {
+  auto out = std::make_shared<CudaExecutable>(program, target, options.on_print, remarks);
   lowered_tiles = out->tiles();
   Session& session = Session::get();
   if (session.has_gpu() && session.gpu(kDeviceIndex)->properties().arch() == target.arch()) out->load();

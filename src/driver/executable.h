@@ -47,12 +47,6 @@ class Executable {
 // Vectors in CUDA text take for granted that tensors begin at a multiple of so many bytes.
 constexpr uintptr_t kTensorAlignment = 16;
 
-// Mirrors tilewright::device::Failure, which CUDA text fills.
-struct DeviceFailure {
-  long long site = 0;
-  long long at[7] = {};
-};
-
 // Error{invalid_kernel} for a failed check of generated code.
 Error failed_check(const codegen::CheckSite& site, const long long* at);
 

@@ -1,5 +1,6 @@
 #include "driver/sim_executable.h"
 
+#include "driver/device_reports.h"
 #include "driver/session.h"
 #include "driver/sim_text.h"
 #include "runtime/sim/detector.h"
@@ -14,7 +15,10 @@
 #include <bit>
 #include <chrono>
 #include <mutex>
+#include <new>
 #include <optional>
+#include <span>
+#include <utility>
 
 namespace tilewright {
 
@@ -22,8 +26,13 @@ namespace {
 
 class SimExecutable : public Executable, public std::enable_shared_from_this<SimExecutable> {
  public:
-  SimExecutable(const ir::Program& program, const SimTarget& target, int num_threads, std::vector<Remark>& remarks)
-      : program_(program), target_(target), num_threads_(num_threads), aligned_(program, target, remarks) {}
+  SimExecutable(const ir::Program& program, const SimTarget& target, int num_threads, PrintHook on_print,
+                std::vector<Remark>& remarks)
+      : program_(program),
+        target_(target),
+        num_threads_(num_threads),
+        on_print_(std::move(on_print)),
+        aligned_(program, target, remarks) {}
 
   const std::string& source() const override { return aligned_.module().annotated; }
   std::string_view source_suffix() const override { return ".cu"; }
@@ -40,6 +49,7 @@ class SimExecutable : public Executable, public std::enable_shared_from_this<Sim
   int num_threads() const { return num_threads_; }
   const ir::Program& program() const { return program_; }
   const SimTarget& target() const { return target_; }
+  const PrintHook& on_print() const { return on_print_; }
 
  private:
   SimText& text(bool aligned) const;
@@ -47,6 +57,7 @@ class SimExecutable : public Executable, public std::enable_shared_from_this<Sim
   ir::Program program_;
   SimTarget target_;
   int num_threads_;
+  PrintHook on_print_;  // empty: standard output
   mutable std::mutex mutex_;
   mutable SimText aligned_;
   mutable std::unique_ptr<SimText> unaligned_;  // made when a tensor asks for it
@@ -94,13 +105,11 @@ class Findings {
 class SimLaunch : public BoundLaunch {
  public:
   void launch() const override {
-    std::vector<Error> errors = watch(executable_->target(), 0);
+    std::vector<Error> errors = run(executable_->target(), 0, true);
     if (!errors.empty()) throw std::move(errors.front());
   }
   std::vector<Error> watch(const SimTarget& how, int64_t red_zone_bytes) const override {
-    std::vector<Error> out;
-    for (size_t k = 0; k < num_blocks_.size() && out.empty(); ++k) out = run_kernel(k, how, red_zone_bytes);
-    return out;
+    return run(how, red_zone_bytes, false);
   }
   void wait() const override {}
   double time_ms() const override {
@@ -117,7 +126,12 @@ class SimLaunch : public BoundLaunch {
   std::vector<int64_t> scalars_;  // the bits of each value in its own type
 
  private:
-  std::vector<Error> run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes) const;
+  std::vector<Error> run(const SimTarget& how, int64_t red_zone_bytes, bool prints) const {
+    std::vector<Error> out;
+    for (size_t k = 0; k < num_blocks_.size() && out.empty(); ++k) out = run_kernel(k, how, red_zone_bytes, prints);
+    return out;
+  }
+  std::vector<Error> run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes, bool prints) const;
   std::optional<sim::Finding> run_block(size_t index, int64_t block, DeviceFailure& failure,
                                         const SimAdversary& adversary, sim::Detector* detector) const;
   std::vector<sim::Region> regions() const;
@@ -140,8 +154,11 @@ std::optional<sim::Finding> SimLaunch::run_block(size_t index, int64_t block, De
   return sim::run_block(text_->kernels()[index], place, arguments.data(), adversary, detector);
 }
 
-std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes) const {
-  DeviceFailure failure;
+std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes,
+                                         bool prints) const {
+  const int64_t capacity = report_capacity(text_->module());
+  std::vector<int64_t> memory(sizeof(DeviceFailure) / sizeof(int64_t) + size_t(capacity));
+  DeviceFailure& failure = *new (memory.data()) DeviceFailure{.capacity = uint64_t(capacity)};
   Findings findings;
   std::optional<sim::Detector> detector;
   if (how.checked) detector.emplace(regions(), text_->kernels()[index].shared_unit_bytes, red_zone_bytes);
@@ -162,8 +179,10 @@ std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int
   if (detector) all.insert(all.end(), detector->findings().begin(), detector->findings().end());
   std::vector<Error> out = text_->errors(index, all, *bound_);
   if (failure.site > 0) {
-    out.insert(out.begin(), failed_check(text_->module().sites[size_t(failure.site - 1)], failure.at));
+    out.insert(out.begin(), device_error(text_->module(), failure));
   }
+  const std::span<const int64_t> cells = std::span(memory).subspan(sizeof(DeviceFailure) / sizeof(int64_t));
+  if (prints && capacity > 0) print_reports(text_->module(), failure, cells, executable_->on_print());
   return out;
 }
 
@@ -228,7 +247,7 @@ std::shared_ptr<Executable> make_sim_executable(const ir::Program& program, cons
         .hint("compile for cpu:generic, or use tilewright::interpret");
   }
   const int num_threads = options.num_threads > 0 ? options.num_threads : Session::get().num_threads();
-  auto out = std::make_shared<SimExecutable>(program, target, num_threads, remarks);
+  auto out = std::make_shared<SimExecutable>(program, target, num_threads, options.on_print, remarks);
   lowered_tiles = out->tiles();
   return out;
 }

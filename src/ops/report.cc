@@ -78,41 +78,18 @@ OpStmt report(const char* kind, const Expr& condition, std::span<const Expr> blo
   return op;
 }
 
-// How many elements are read, where that is known.
-int64_t num_printed(const TileRef& ref) {
-  int64_t count = 1;
-  for (const ir::RegionDim& dim : ref.region) {
-    if (!dim.extent.as_int()) return kMaxPrinted;
-    if (*dim.extent.as_int() == 0) return 0;
-    count = std::min(kMaxPrinted, count * std::min(*dim.extent.as_int(), kMaxPrinted));
-  }
-  return count;
-}
-
-// Element number `k` of the region; 0 behind the last one.
-Expr printed_element(const Kernel& kernel, const TileRef& ref, int64_t k, const Loc& loc) {
-  std::vector<Expr> at(ref.region.size());
-  Expr rest = ir::int_imm(k);
-  for (size_t d = at.size(); d-- > 0;) {
-    at[d] = ref.region[d].begin + ir::floormod(rest, ref.region[d].extent);
-    rest = ir::floordiv(rest, ref.region[d].extent);
-  }
-  const DType dtype = kernel.tile(ref.tile).dtype;
-  const Expr value = read(kernel, ref, at, dtype, loc);
-  const Expr is_element = ir::binary(ExprKind::eq, rest, ir::int_imm(0));
-  return is_element.is_int(1) ? value : ir::select(is_element, value, ir::imm(0, dtype, loc), loc);
-}
-
 Block expand_print(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   const TileRef& ref = op.tiles[0];
-  const ir::Tile& tile = context.kernel.tile(ref.tile);
-  OpStmt out = report("print", ir::bool_imm(true), op.scalars, ir::text_attr(op.attrs, "message"),
-                      fmt::format("{} {} {}", tile.name, to_string(tile.space), to_string(tile.dtype)));
-  out.attrs.emplace_back("rank", int64_t(ref.region.size()));
-  for (const ir::RegionDim& dim : ref.region) out.scalars.push_back(dim.begin);
-  for (const ir::RegionDim& dim : ref.region) out.scalars.push_back(dim.extent);
-  const int64_t count = num_printed(ref);
-  for (int64_t k = 0; k < count; ++k) out.scalars.push_back(printed_element(context.kernel, ref, k, loc));
+  const Kernel& kernel = context.kernel;
+  OpStmt out = report_of_print(op, kernel, [&](int64_t k) {
+    std::vector<Expr> at(ref.region.size());
+    Expr rest = ir::int_imm(k);
+    for (size_t d = at.size(); d-- > 0;) {
+      at[d] = ref.region[d].begin + ir::floormod(rest, ref.region[d].extent);
+      rest = ir::floordiv(rest, ref.region[d].extent);
+    }
+    return read(kernel, ref, at, kernel.tile(ref.tile).dtype, loc);
+  });
   return {ir::make_stmt(std::move(out), loc)};
 }
 
@@ -147,6 +124,38 @@ std::string value_text(DType dtype, int64_t cell) {
 }
 
 }  // namespace
+
+int64_t num_printed(const TileRef& region) {
+  int64_t count = 1;
+  for (const ir::RegionDim& dim : region.region) {
+    if (!dim.extent.as_int()) return kMaxPrinted;
+    if (*dim.extent.as_int() == 0) return 0;
+    count = std::min(kMaxPrinted, count * std::min(*dim.extent.as_int(), kMaxPrinted));
+  }
+  return count;
+}
+
+OpStmt report_of_print(const OpStmt& print, const Kernel& kernel, const std::function<Expr(int64_t k)>& element) {
+  const TileRef& ref = print.tiles[0];
+  const ir::Tile& tile = kernel.tile(ref.tile);
+  OpStmt out = report("print", ir::bool_imm(true), print.scalars, ir::text_attr(print.attrs, "message"),
+                      fmt::format("{} {} {}", tile.name, to_string(tile.space), to_string(tile.dtype)));
+  out.attrs.emplace_back("rank", int64_t(ref.region.size()));
+  Expr size = ir::int_imm(1);
+  for (const ir::RegionDim& dim : ref.region) out.scalars.push_back(dim.begin);
+  for (const ir::RegionDim& dim : ref.region) {
+    out.scalars.push_back(dim.extent);
+    size = size * dim.extent;
+  }
+  const int64_t count = num_printed(ref);
+  for (int64_t k = 0; k < count; ++k) {
+    const Expr is_element = ir::lt(ir::int_imm(k), size);
+    const Expr value = element(k);
+    out.scalars.push_back(is_element.is_int(1) ? value
+                                               : ir::select(is_element, value, ir::imm(0, tile.dtype, tile.loc)));
+  }
+  return out;
+}
 
 const ir::OpDef& print_op() {
   static constexpr ir::OpDef kOp{.name = "print",

@@ -9,6 +9,7 @@
 #include "ops/operand.h"
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,13 @@ const ir::OpDef& print_op();
 //   rank     of a printed region, with as many begins and extents; absent for others
 //   label0, label1, ...  of an assertion: what its values are
 const ir::OpDef& report_op();
+
+// How many elements a print of the region has at most.
+int64_t num_printed(const ir::TileRef& region);
+// The report that a print is. `element(k)`: the value of element k of the region, in row-major order; where the region
+// may have fewer it is asked for where there is one.
+ir::OpStmt report_of_print(const ir::OpStmt& print, const ir::Kernel& kernel,
+                           const std::function<ir::Expr(int64_t k)>& element);
 
 ir::Stmt make_print(const Operand& region, const std::string& message, const ir::Kernel& kernel, const Loc& loc);
 // Without a value: the message alone.

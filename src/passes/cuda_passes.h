@@ -15,9 +15,6 @@ namespace tilewright::passes {
 // those with one (cuda_select.h), and copies from tensors to shared tiles, stay.
 ir::Program expand_unselected(const ir::Program& program, const CudaTarget& target);
 
-// Requires expanded operations. Throws Error{unsupported} at the first statement that CUDA code is not written for yet.
-void refuse_unbuilt(const ir::Program& program);
-
 // Requires a verified program. Establishes that tiles with views, and the views, are row-major and not distributed: a
 // fragment with views moves to shared memory, with a remark. Where a view has another dtype the elements are packed.
 ir::Program place_views(ir::Program program, std::vector<Remark>& remarks);

@@ -1,3 +1,4 @@
+#include "ir/op.h"
 #include "ir/rewrite.h"
 #include "passes/cuda_passes.h"
 #include "support/error.h"
@@ -34,6 +35,10 @@ class Distribution : public ir::Rewriter {
       return out.push_back(in_lanes({deal_out(*loop, stmt->loc)}, stmt->loc));
     }
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt); store && is_common(store->tile)) {
+      refuse_in_role(stmt->loc);
+      return out.push_back(in_first_thread({stmt}, stmt->loc));
+    }
+    if (const auto* op = ir::get_if<ir::OpStmt>(stmt); op && op->def->reports) {
       refuse_in_role(stmt->loc);
       return out.push_back(in_first_thread({stmt}, stmt->loc));
     }

@@ -1,8 +1,12 @@
 #include "ir/rewrite.h"
 #include "ops/copy.h"
+#include "ops/report.h"
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
 #include "passes/schedule_ops.h"
+#include "passes/stage_reports.h"
+
+#include <utility>
 
 namespace tilewright::passes {
 
@@ -20,9 +24,21 @@ class Expansion : public ir::Rewriter {
   using Rewriter::rewrite;
 
   void rewrite(const Stmt& stmt, Block& out) override {
+    if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
+      const bool before = std::exchange(in_parallel_, true);
+      Rewriter::rewrite(stmt, out);
+      in_parallel_ = before;
+      return;
+    }
     const auto* op = ir::get_if<OpStmt>(stmt);
     if (op == nullptr) return Rewriter::rewrite(stmt, out);
     const Kernel& kernel = context_.kernel;
+    const bool prints = op->def == &ops::print_op() && kernel.tile(op->tiles[0].tile).space == ir::Space::fragment;
+    if (!in_parallel_ && (prints || op->def->reports)) {
+      for (Stmt& part : prints ? stage_print(*op, context_, stmt->loc) : stage_report(*op, context_, stmt->loc))
+        out.push_back(std::move(part));
+      return;
+    }
     if (is_mma(*op, kernel, target_) || is_register_reduce(*op, kernel) || is_load(*op) || is_selected(*op)) {
       return out.push_back(stmt);
     }
@@ -40,6 +56,7 @@ class Expansion : public ir::Rewriter {
   }
   ir::ExpandContext context_;
   const CudaTarget& target_;
+  bool in_parallel_ = false;
 };
 
 }  // namespace

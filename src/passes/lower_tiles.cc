@@ -74,6 +74,7 @@ class RegisterAccesses : public ir::Rewriter {
   void rewrite(const Stmt& stmt, Block& out) override {
     const auto* store = ir::get_if<ir::StoreStmt>(stmt);
     const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt);
+    if (const auto* op = ir::get_if<OpStmt>(stmt); op && op->def->reports) return rewrite_once(stmt, out);
     if (!store && !atomic) return Rewriter::rewrite(stmt, out);
     const TileId written = store ? store->tile : atomic->tile;
     if (store && uses_.tiles.contains(written)) {
@@ -83,16 +84,19 @@ class RegisterAccesses : public ir::Rewriter {
     // Tiles that an expansion has added are scalars of the thread.
     const bool is_own = size_t(written) >= kernel_.tiles.size();
     const bool is_common = !is_own && kernel_.tile(written).space != ir::Space::local;
-    Block stores;
-    Rewriter::rewrite(stmt, stores);
-    // Of the threads that hold the same element one stores it.
-    if (is_common && first_replica_) {
-      stores = {ir::make_stmt(ir::IfStmt{.condition = first_replica_, .then = stores, .otherwise = {}}, stmt->loc)};
-    }
-    out.insert(out.end(), stores.begin(), stores.end());
+    is_common ? rewrite_once(stmt, out) : Rewriter::rewrite(stmt, out);
   }
 
  private:
+  // By one of the threads that hold the same element.
+  void rewrite_once(const Stmt& stmt, Block& out) {
+    Block once;
+    Rewriter::rewrite(stmt, once);
+    if (first_replica_) {
+      once = {ir::make_stmt(ir::IfStmt{.condition = first_replica_, .then = once, .otherwise = {}}, stmt->loc)};
+    }
+    out.insert(out.end(), once.begin(), once.end());
+  }
   // The register of this thread that holds the tile's element here.
   std::vector<Expr> registers(TileId id) const {
     const DimMap& map = *uses_.tiles.at(id);
@@ -257,7 +261,7 @@ void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
   if (may_choose && is_async_copy(op, program_, before_, facts_, target_)) {
     return lower_async_copy(op, loc, out);
   }
-  if (op.def->expand == nullptr) return out.push_back(ir::make_stmt(op, loc));
+  if (op.def->expand == nullptr || op.def->reports) return out.push_back(ir::make_stmt(op, loc));
   for (const Stmt& part : op.def->expand(op, context_, loc)) rewrite(part, out);
 }
 

@@ -70,11 +70,6 @@ ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, 
   passes.run("place_views", [&](ir::Program p) { return place_views(std::move(p), remarks); });
   // What has no instruction of its own runs as its meaning; its loops take part in the inference.
   passes.run("expand_unselected", [&](const ir::Program& p) { return expand_unselected(p, target); });
-  // Now that operations have become what they are made of.
-  passes.run("refuse_unbuilt", [](ir::Program p) {
-    refuse_unbuilt(p);
-    return p;
-  });
   passes.run("infer_fragments", [&](ir::Program p) { return infer_fragments(std::move(p), target, remarks); });
   // Loads are still whole copies.
   passes.run("expand_pipelines", [&](const ir::Program& p) { return expand_pipelines(p, target, remarks); });

@@ -196,7 +196,11 @@ TEST_F(FakeDriverTest, BuffersCopyAndFree) {
     buffer.read(std::as_writable_bytes(std::span(&back, 1)));
     EXPECT_EQ(back, 0xabababababababab);
     uint32_t half = 0;
-    EXPECT_EQ(error_of([&] { buffer.read(std::as_writable_bytes(std::span(&half, 1))); }).kind(), ErrorKind::internal);
+    buffer.read(std::as_writable_bytes(std::span(&half, 1)));
+    EXPECT_EQ(half, 0xababababu);
+    uint64_t more[2] = {};
+    EXPECT_EQ(error_of([&] { buffer.read(std::as_writable_bytes(std::span(more))); }).kind(), ErrorKind::internal);
+    EXPECT_EQ(error_of([&] { buffer.write(std::as_bytes(std::span(more))); }).kind(), ErrorKind::internal);
     DeviceBuffer moved = std::move(buffer);
     DeviceBuffer empty(device, 0);
     EXPECT_EQ(empty.address(), 0u);

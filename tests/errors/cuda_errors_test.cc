@@ -1,4 +1,4 @@
-// What CUDA code is not written for yet, refused at the statement; and what is not refused.
+// What CUDA code does in another way, and says so.
 #include <tilewright/compile.h>
 
 #include "refusal.h"
@@ -17,28 +17,7 @@ tilewright::Program program_of(F body) {
   });
 }
 
-template <class F>
-void expect_unbuilt(F body, const char* word) {
-  int line = 0;
-  const Refusal r = refusal_of([&] {
-    const tilewright::Program program = program_of(body);
-    line = broken_line;
-    tilewright::compile(program, {.target = "cuda:sm_80"});
-  });
-  ASSERT_TRUE(r.refused) << word;
-  EXPECT_EQ(r.kind, tilewright::ErrorKind::unsupported) << r.report;
-  EXPECT_EQ(r.message, std::string(word) + " has no CUDA code yet; it runs on the target cpu and in the interpreter");
-  EXPECT_EQ(r.line, line) << r.report;
-  EXPECT_EQ(r.hint, "docs/status.md lists what is not built yet");
-}
-
 }  // namespace
-
-TEST(CudaErrors, PrintAndAssert) {
-  expect_unbuilt([](auto, auto) { AT(T::print("here")); }, "print");
-  expect_unbuilt([](auto A, auto) { AT(T::print(A(0, T::all))); }, "print");
-  expect_unbuilt([](auto, auto B) { AT(T::device_assert(B(0) > 0)); }, "device_assert");
-}
 
 TEST(CudaErrors, AssumptionsAreChecked) {
   const tilewright::Program program = program_of([](auto A, auto B) {

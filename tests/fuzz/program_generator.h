@@ -38,8 +38,6 @@ struct RandomProgram {
 // The programs of all seeds one after the other, as kernels of one program. What a seed adds depends on the seed alone,
 // up to the numbers of variables.
 RandomProgram generate_programs(std::span<const uint64_t> seeds);
-// Whether the program of a seed updates elements atomically, for which there is no CUDA code.
-constexpr bool has_atomics(uint64_t seed) { return seed % 2 == 0; }
 
 // How often what was used: "gemm f16 f16 f32", "expr add float", "math exp f32", ... by occurrence in the text.
 using Coverage = std::map<std::string, int64_t>;

@@ -185,15 +185,17 @@ void FuzzRun::compare(const std::vector<const Expected*>& batch, const CompileOp
 
 void FuzzRun::run(const Batch& batch) {
   std::vector<std::unique_ptr<Expected>> programs;
-  std::vector<const Expected*> all, cuda;
+  std::vector<const Expected*> all;
   for (const uint64_t seed : batch.seeds) {
     programs.push_back(expect(seed));
     if (!programs.back()) continue;
     all.push_back(programs.back().get());
-    if (!has_atomics(seed)) cuda.push_back(programs.back().get());
   }
   compare(all, {.target = batch.setting->target, .num_threads = 2, .optimize = batch.setting->optimize});
-  if (testing::has_gpu()) compare(cuda, {.target = "cuda"});
+  if (testing::has_gpu()) compare(all, {.target = "cuda"});
+  // Also on another target, e.g. "sim:sm_80+checked+greedy".
+  if (const char* also = std::getenv("TILEWRIGHT_FUZZ_ALSO_ON"); also && *also)
+    compare(all, {.target = also, .num_threads = 2, .optimize = 0});
 }
 
 std::vector<FuzzRun::Batch> FuzzRun::batches() const {

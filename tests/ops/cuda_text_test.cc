@@ -96,5 +96,32 @@ TEST_F(CudaTextCompiles, EveryRow) {
   }
 }
 
+TEST_F(CudaTextCompiles, PrintsAndAssertions) {
+  const Program program = T::prim_func("told", [] {
+    auto A = T::tensor("A", {4, 20}, T::bf16);
+    auto n = T::scalar("n", T::f64);
+    auto [bx, by] = T::Kernel({2, 3}, {.threads = 64});
+    auto s = T::alloc_shared({4, 20}, T::bf16);
+    auto f = T::alloc_fragment({4, 20}, T::f32);
+    T::copy(A, s);
+    T::copy(s, f);
+    T::print("begin");
+    T::print(s, "shared");
+    T::print(f(T::slice(1, 3), T::all), "fragment");
+    T::print(n * 2 > bx, "condition");
+    for (auto [i, j] : T::Parallel(4, 20)) {
+      T::device_assert(f(i, j) < 100, "small");
+      T::if_(f(i, j) > 50, [&] { T::print(f(i, j)); });
+    }
+    T::device_assert(by < 3 && f(0, 0) == f(0, 0));
+  });
+  std::vector<std::string> flags = cuda::compile_flags();
+  for (const char* arch : kArchs) {
+    const codegen::CudaModule module = lowered(program, arch);
+    EXPECT_EQ(module.reports.size(), 7u);
+    EXPECT_NO_THROW(nvrtc_->compile({.text = module.source, .arch = arch, .flags = flags})) << module.source;
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::tests

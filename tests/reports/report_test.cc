@@ -1,5 +1,5 @@
-// T::print and T::device_assert: the same text from the interpreter and the CPU, errors with the author's line, and a
-// process that lives on.
+// T::print and T::device_assert: the same text from the interpreter, the CPU and CUDA text on a simulated GPU, errors
+// with the author's line, and a process that lives on.
 #include <tilewright/compile.h>
 #include <tilewright/language.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 namespace T = tilewright::lang;
 
-// What `program` prints, on the interpreter ("") or on a CPU.
+// What `program` prints, on the interpreter ("") or a target.
 std::string printed(const Program& program, const std::vector<Argument>& arguments, const std::string& target,
                     int num_threads = 1) {
   std::string out;
@@ -29,9 +29,12 @@ std::string printed(const Program& program, const std::vector<Argument>& argumen
   return out;
 }
 
+constexpr const char* kSimulated = "sim:sm_80+checked+greedy";
+
 void expect_printed(const Program& program, const std::vector<Argument>& arguments, const std::string& expected) {
   EXPECT_EQ(printed(program, arguments, ""), expected);
   EXPECT_EQ(printed(program, arguments, "cpu"), expected);
+  EXPECT_EQ(printed(program, arguments, kSimulated), expected);
 }
 
 TEST(Print, Scalars) {
@@ -65,7 +68,7 @@ TEST(Print, Scalars) {
     expected += at + "inf = inf\n";
     expected += at + "i64(n * i32(2)) + by = 14\n";
   }
-  for (const char* target : {"", "cpu"}) {
+  for (const char* target : {"", "cpu", kSimulated}) {
     const std::string text = printed(p, {int64_t(7), 2.5}, target);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 18) << text;
     EXPECT_EQ(text, expected) << text;
@@ -115,7 +118,7 @@ TEST(Print, IsBounded) {
     T::print(s);
     T::print(A);
   });
-  for (const char* target : {"", "cpu"}) {
+  for (const char* target : {"", "cpu", kSimulated}) {
     for (int64_t m : {0, 3, 40}) {
       std::vector<int32_t> a(size_t(m * 10));
       for (size_t i = 0; i < a.size(); ++i) a[i] = int32_t(i);
@@ -139,7 +142,7 @@ TEST(Print, InParallelLoops) {
       T::if_(j != 1, [&] { T::print(i * 10 + j + b * 100, "at"); });
     }
   });
-  for (const char* target : {"", "cpu"}) {
+  for (const char* target : {"", "cpu", kSimulated}) {
     const std::string text = printed(p, {}, target, 2);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8) << text;
     for (int block : {0, 1}) {
@@ -161,8 +164,8 @@ TEST(Print, GoesToTheStandardOutput) {
   });
   testing::internal::CaptureStdout();
   interpret(p, {});
-  compile(p, {.target = "cpu", .optimize = 0}).run({});
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "block (0): here\nblock (0): here\n");
+  for (const char* target : {"cpu", kSimulated}) compile(p, {.target = target, .optimize = 0}).run({});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "block (0): here\nblock (0): here\nblock (0): here\n");
 }
 
 TEST(Print, HookThatThrows) {
@@ -172,8 +175,54 @@ TEST(Print, HookThatThrows) {
   });
   const PrintHook hook = [](std::string_view) { throw std::runtime_error("full"); };
   EXPECT_THROW(interpret(p, {}, hook), std::runtime_error);
-  EXPECT_THROW(compile(p, {.target = "cpu", .num_threads = 2, .optimize = 0, .on_print = hook}).run({}),
-               std::runtime_error);
+  for (const char* target : {"cpu", kSimulated}) {
+    EXPECT_THROW(compile(p, {.target = target, .num_threads = 2, .optimize = 0, .on_print = hook}).run({}),
+                 std::runtime_error);
+  }
+}
+
+// A tile that the tensor cores left in registers stays there, and the result is the same bit by bit.
+TEST(Print, OfAnAccumulatorChangesNothing) {
+  constexpr int64_t kN = 64, kK = 48;
+  const auto product = [](bool prints) {
+    return T::prim_func("product", [prints] {
+      auto A = T::tensor("A", {kN, kK}, T::f16);
+      auto B = T::tensor("B", {kK, kN}, T::f16);
+      auto C = T::tensor("C", {kN, kN}, T::f32);
+      auto [b] = T::Kernel({T::Expr(1)}, {.threads = 128});
+      auto a = T::alloc_shared({kN, 16}, T::f16), w = T::alloc_shared({16, kN}, T::f16);
+      auto c = T::alloc_fragment({kN, kN}, T::f32, "c");
+      T::clear(c);
+      for (auto k : T::Pipelined(kK / 16, {.num_stages = 2})) {
+        T::copy(A(0, k * 16), a);
+        T::copy(B(k * 16, 0), w);
+        T::gemm(a, w, c);
+        if (prints) T::print(c(T::slice(9, 11), T::slice(60, 64)), "so far");
+      }
+      if (prints) {
+        T::print(c(63, 1), "one");
+        T::device_assert(c(0, 0) < 1000);
+      }
+      T::copy(c, C);
+    });
+  };
+  std::vector<uint16_t> a(kN * kK), b(kK * kN);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = uint16_t(0x3800 + i * 37 % 1024);  // 0.5 to 1
+  for (size_t i = 0; i < b.size(); ++i) b[i] = uint16_t(0xb800 + i * 53 % 1024);  // -1 to -0.5
+  std::vector<float> with(kN * kN), without(kN * kN);
+  const auto arguments = [&](std::vector<float>& c) {
+    return std::vector<Argument>{TensorView{a.data(), DType::f16, {kN, kK}}, TensorView{b.data(), DType::f16, {kK, kN}},
+                                 TensorView{c.data(), DType::f32, {kN, kN}}};
+  };
+  const std::string text = printed(product(true), arguments(with), kSimulated);
+  EXPECT_EQ(printed(product(false), arguments(without), kSimulated), "");
+  EXPECT_EQ(with, without);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3 * 3 + 1) << text;
+  EXPECT_NE(text.find("block (0): so far: c fragment f32[9:11, 60:64]\n  [9, 60:64] "), std::string::npos) << text;
+  EXPECT_NE(text.find("block (0): one: c[63, 1] = -"), std::string::npos) << text;
+  const CompiledKernel kernel = compile(product(true), {.target = kSimulated});
+  for (const Remark& r : kernel.remarks()) ADD_FAILURE() << r.text;
+  EXPECT_NE(kernel.get_kernel_source().find("tw::mma_m16n8k16"), std::string::npos);
 }
 
 // ---- assertions
@@ -211,12 +260,15 @@ TEST(DeviceAssert, NamesValuesBlockAndLine) {
   std::vector<int32_t> good = {0, 1, 2, 3, 4, 5}, bad = {0, 1, 2, 3, 9, 5};
   const auto view = [](std::vector<int32_t>& data) { return TensorView{data.data(), DType::i32, {6}}; };
   const CompiledKernel kernel = compile(p, {.target = "cpu", .num_threads = 2, .optimize = 0});
+  const CompiledKernel simulated = compile(p, {.target = kSimulated});
   EXPECT_NO_THROW(interpret(p, {view(good), int64_t(6)}));
   EXPECT_NO_THROW(kernel(view(good), int64_t(6)));
+  EXPECT_NO_THROW(simulated(view(good), int64_t(6)));
   const std::vector<std::function<void()>> runs = {[&] {
                                                      interpret(p, {view(bad), int64_t(6)});
                                                    },
-                                                   [&] { kernel(view(bad), int64_t(6)); }};
+                                                   [&] { kernel(view(bad), int64_t(6)); },
+                                                   [&] { simulated(view(bad), int64_t(6)); }};
   for (const auto& run : runs) {
     const Failed f = run_failing(run);
     EXPECT_EQ(f.message,
@@ -255,11 +307,13 @@ TEST(DeviceAssert, LaterKernelsDoNotRun) {
     auto [b] = T::Kernel({T::Expr(1)});
     C(1) = 5;
   });
-  std::vector<float> c = {-1, 0};
-  const TensorView view{c.data(), DType::f32, {2}};
-  const Failed f = run_failing([&] { compile(p, {.target = "cpu", .optimize = 0}).run({view}); });
-  EXPECT_EQ(f.message, "device_assert: positive: 0.0 < C[0] is false with C[0] = -1.0, in block (0)");
-  EXPECT_EQ(c[1], 0);
+  for (const char* target : {"cpu", kSimulated}) {
+    std::vector<float> c = {-1, 0};
+    const TensorView view{c.data(), DType::f32, {2}};
+    const Failed f = run_failing([&] { compile(p, {.target = target, .optimize = 0}).run({view}); });
+    EXPECT_EQ(f.message, "device_assert: positive: 0.0 < C[0] is false with C[0] = -1.0, in block (0)");
+    EXPECT_EQ(c[1], 0);
+  }
 }
 
 TEST(DeviceAssert, NaNIsFalse) {

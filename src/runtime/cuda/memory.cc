@@ -8,8 +8,8 @@ namespace {
 // Of CUstream_flags.
 constexpr unsigned kNonBlocking = 1;
 
-void check_size(const char* what, size_t given, size_t expected) {
-  if (given != expected) throw internal_error({}, "{} {} bytes of a device buffer of {}", what, given, expected);
+void check_size(const char* what, size_t given, size_t size) {
+  if (given > size) throw internal_error({}, "{} {} bytes of a device buffer of {}", what, given, size);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ void DeviceBuffer::write(std::span<const std::byte> from, Stream stream) {
   if (num_bytes_ == 0) return;
   const CurrentContext current(*device_);
   const Driver& driver = device_->driver();
-  driver.check(driver.api().cuMemcpyHtoDAsync(address_, from.data(), num_bytes_, stream), "copying to the GPU");
+  driver.check(driver.api().cuMemcpyHtoDAsync(address_, from.data(), from.size(), stream), "copying to the GPU");
   driver.check(driver.api().cuStreamSynchronize(stream), "copying to the GPU");
 }
 
@@ -48,7 +48,7 @@ void DeviceBuffer::read(std::span<std::byte> to, Stream stream) const {
   if (num_bytes_ == 0) return;
   const CurrentContext current(*device_);
   const Driver& driver = device_->driver();
-  driver.check(driver.api().cuMemcpyDtoHAsync(to.data(), address_, num_bytes_, stream), "copying from the GPU");
+  driver.check(driver.api().cuMemcpyDtoHAsync(to.data(), address_, to.size(), stream), "copying from the GPU");
   driver.check(driver.api().cuStreamSynchronize(stream), "copying from the GPU");
 }
 

@@ -26,7 +26,8 @@ class DeviceBuffer {
   DeviceAddress address() const { return address_; }
   size_t num_bytes() const { return num_bytes_; }
 
-  // These wait for the copy or the fill, so that host memory may change afterwards. As many bytes as the buffer has.
+  // These wait for the copy or the fill, so that host memory may change afterwards. The first
+  // bytes of the buffer, up to all.
   void write(std::span<const std::byte> from, Stream stream = nullptr);
   void read(std::span<std::byte> to, Stream stream = nullptr) const;
   void fill(uint8_t value, Stream stream = nullptr);

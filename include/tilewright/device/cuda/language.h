@@ -76,17 +76,43 @@ TW_ATOM T shuffle_lanes(T x, int lanes) {
   }
 }
 
-// ---- failed checks ----
-// The first failed check of a launch; the host turns `site` into an error at the author's line.
+// ---- what the host is told ----
+// The first failed check or assertion of a launch, whose `site` the host turns into an error at the author's line, and
+// what is printed.
+constexpr int kMaxFailureCells = 24;
 struct Failure {
   i64 site;
-  i64 at[7];
+  i64 at[kMaxFailureCells];
+  // Reports, each its number and its cells, one behind the other. `used` counts on where they fit no more.
+  u64 used, capacity;
+  i64 cells[1];
 };
 template <class... I>
 static __device__ __noinline__ void fail(Failure* failure, i64 site, I... at) {
   if (atomicCAS(reinterpret_cast<u64*>(&failure->site), u64(0), u64(site)) != 0) return;
   const i64 coordinates[] = {at..., 0};
-  for (int i = 0; i < int(sizeof...(I)) && i < 7; ++i) failure->at[i] = coordinates[i];
+  for (int i = 0; i < int(sizeof...(I)) && i < kMaxFailureCells; ++i) failure->at[i] = coordinates[i];
+}
+template <int kCells>
+static __device__ __noinline__ void report(Failure* failure, i64 number, const i64 (&cells)[kCells]) {
+  const u64 first = atomicAdd(&failure->used, u64(kCells + 1));
+  if (first + kCells + 1 > failure->capacity) return;
+  i64* const to = failure->cells + first;
+  to[0] = number;
+  for (int i = 0; i < kCells; ++i) to[i + 1] = cells[i];
+}
+// A value as 64 bits.
+template <class I>
+TW_ATOM i64 cell(I x) {
+  return i64(x);
+}
+template <>
+TW_ATOM i64 cell(float x) {
+  return __double_as_longlong(double(x));
+}
+template <>
+TW_ATOM i64 cell(double x) {
+  return __double_as_longlong(x);
 }
 // Whether a while loop must be left, with everything around it, because a check failed: threads that left may be those
 // that its condition waits for. Asked on every 1024th turn. `failure` is null where nothing is checked.

@@ -276,6 +276,10 @@ inline unsigned long long atomicCAS(unsigned long long* at, unsigned long long e
   using namespace tilewright::device::sim;
   return hooks->atomic(AtomicOp::compare_exchange, Number::u64, at, x, expected, line);
 }
+inline unsigned long long atomicAdd(unsigned long long* at, unsigned long long x, TW_SIM_LINE) {
+  using namespace tilewright::device::sim;
+  return hooks->atomic(AtomicOp::add, Number::u64, at, x, 0, line);
+}
 // Memory is one for all threads of the host process, and blocks synchronise by atomics alone.
 TW_SIM_UNCHECKED inline void __threadfence_block() { __atomic_thread_fence(__ATOMIC_ACQ_REL); }
 TW_SIM_UNCHECKED inline void __threadfence() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
