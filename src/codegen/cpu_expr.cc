@@ -20,11 +20,23 @@ using ir::TileId;
 
 namespace {
 
-// Names that the generated text uses itself.
-bool is_reserved(const std::string& name) {
+// Names that the generated text, the device library or CUDA C++ use themselves.
+bool is_reserved(std::string_view name) {
   static const std::set<std::string, std::less<>> kReserved = {
-      "tensors", "scalars", "first", "last", "scratch", "failure", "block", "turn", "cells", "tw", "this_warp"};
-  return kReserved.contains(name);
+      "tensors",   "scalars",   "first",    "last",     "scratch",       "failure",
+      "block",     "turn",      "cells",    "tw",       "shared_memory", "first_block",
+      "this_warp", "threadIdx", "blockIdx", "blockDim", "gridDim",       "warpSize"};
+  static constexpr std::string_view kPrefixes[] = {"tensor_", "stream_", "reduction_", "map_", "end_", "TW_", "__"};
+  return kReserved.contains(name) || std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                                                 [&](std::string_view p) { return name.starts_with(p); });
+}
+
+// A tile's name in the text. No two names become one: what ends in the suffix and would collide gets another one.
+std::string tile_name(const std::string& name) {
+  constexpr std::string_view kSuffix = "_tile";
+  std::string_view stem = name;
+  while (stem.ends_with(kSuffix)) stem.remove_suffix(kSuffix.size());
+  return is_reserved(stem) ? name + std::string(kSuffix) : name;
 }
 
 // Binding strength of the C++ operators that are written infix; larger binds tighter.
@@ -117,12 +129,18 @@ std::string rounded_text(DType dtype, std::string value) {
   return value;
 }
 
-std::string CpuNames::var(const Expr& v) const { return fmt::format("{}_{}", v->name, v->i); }
-
-std::string CpuNames::tile(TileId id) const {
-  const std::string& name = kernel_.tile(id).name;
-  return is_reserved(name) ? name + "_tile" : name;
+CpuNames::CpuNames(const ir::Program& program, const ir::Kernel& kernel, Dialect dialect)
+    : program_(program), kernel_(kernel), dialect_(dialect) {
+  for (const Tile& tile : kernel.tiles) tile_names_.insert(tile_name(tile.name));
 }
+
+std::string CpuNames::var(const Expr& v) const {
+  std::string name = fmt::format("{}_{}", v->name, v->i);
+  while (is_reserved(name) || tile_names_.contains(name)) name = "v_" + name;
+  return name;
+}
+
+std::string CpuNames::tile(TileId id) const { return tile_name(kernel_.tile(id).name); }
 
 std::string CpuNames::memory_type(TileId id) const {
   const Tile& t = kernel_.tile(id);
@@ -260,10 +278,17 @@ std::string CpuExprWriter::cast(const Expr& e) {
   return fmt::format("{}({})", value_type(to), value);
 }
 
+// In its own type: functions look at the width of their operands, which literals and narrow index arithmetic lack.
+std::string CpuExprWriter::operand(const Expr& e) {
+  const bool is_wide = is_integer(e.dtype()) && bytes_of(e.dtype()) == 8;
+  if (!is_wide || (!e.is(ExprKind::int_imm) && !is_narrow(e))) return text(e);
+  return fmt::format("{}({})", value_type(e.dtype()), text(e));
+}
+
 // The element in memory, its bytes as another type, and that element's value.
 std::string CpuExprWriter::reinterpret(const Expr& e) {
   const DType from = e.arg(0).dtype(), to = e.dtype();
-  std::string value = text(e.arg(0));
+  std::string value = operand(e.arg(0));
   if (is_narrow_float(from)) value = fmt::format("tw::from_f32<{}>({})", memory_type(from), value);
   if (is_boolean(from)) value = fmt::format("tw::u8({})", value);
   if (memory_type(from) != memory_type(to)) value = fmt::format("tw::bit_cast<{}>({})", memory_type(to), value);
@@ -275,7 +300,7 @@ std::string CpuExprWriter::reinterpret(const Expr& e) {
 std::string CpuExprWriter::call(const Expr& e) {
   const ir::MathInfo& info = ir::math_info(ir::MathFn(e->i));
   std::string operands;
-  for (const Expr& a : e.args()) operands += (operands.empty() ? "" : ", ") + text(a);
+  for (const Expr& a : e.args()) operands += (operands.empty() ? "" : ", ") + operand(a);
   std::string name(info.cpu);
   if (name[0] == '@' && names_.dialect() == Dialect::cuda) name = "tw::" + name.substr(1);
   if (name[0] == '@') name = fmt::format("__builtin_{}{}", name.substr(1), e.dtype() == DType::f64 ? "" : "f");

@@ -23,8 +23,7 @@ enum class Dialect : uint8_t {
 // Names and places of one kernel's variables and tiles in its text.
 class CpuNames {
  public:
-  CpuNames(const ir::Program& program, const ir::Kernel& kernel, Dialect dialect = Dialect::cpu)
-      : program_(program), kernel_(kernel), dialect_(dialect) {}
+  CpuNames(const ir::Program& program, const ir::Kernel& kernel, Dialect dialect = Dialect::cpu);
 
   std::string var(const ir::Expr& v) const;
   std::string tile(ir::TileId id) const;
@@ -46,6 +45,7 @@ class CpuNames {
   const ir::Program& program_;
   const ir::Kernel& kernel_;
   Dialect dialect_;
+  std::set<std::string> tile_names_;  // as they stand in the text
 };
 
 // The C++ type of a value of `t` in an expression; narrow floats are computed in float.
@@ -92,6 +92,7 @@ class CpuExprWriter {
   // A sum, difference or product whose C++ operator might leave the type, which the dialect does not define.
   bool may_overflow(const ir::Expr& e) const;
   std::string cast(const ir::Expr& e);
+  std::string operand(const ir::Expr& e);
   std::string reinterpret(const ir::Expr& e);
   std::string call(const ir::Expr& e);
   std::string load(const ir::Expr& e);

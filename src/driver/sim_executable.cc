@@ -194,7 +194,8 @@ std::vector<sim::Region> SimLaunch::regions() const {
     const bool empty = range.num_bytes() == 0;
     out.push_back({.begin = static_cast<const unsigned char*>(empty ? tensors_[t] : std::bit_cast<void*>(range.begin)),
                    .bytes = int64_t(range.num_bytes()),
-                   .unit_bytes = int(bytes_of(declared.dtype))});
+                   .unit_bytes = int(bytes_of(declared.dtype)),
+                   .guarded = declared.kind == ir::TensorKind::parameter});
   }
   share_overlaps(out);
   return out;

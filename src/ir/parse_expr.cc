@@ -173,6 +173,10 @@ ExprParser::Value ExprParser::variable() {
   if (accept("@")) {
     const auto id = VarId(integer(0, std::numeric_limits<VarId>::max()));
     std::optional<DType> type = names_.dtype_of(id);
+    if (const std::string_view defined = names_.name_of(id); type && defined != var_name) {
+      throw invalid_kernel(loc, "variable {} is {}, not {}", id, name_text(std::string(defined)), name_text(var_name))
+          .hint("the name before @ is the one that the definition gives");
+    }
     if (accept(".")) type = dtype();
     if (type) entry = {.id = id, .dtype = *type};
   } else {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tilewright::ir {
 
@@ -21,7 +22,7 @@ class VarNames {
 
   void define(const std::string& name, Entry entry) {
     by_name_[name] = entry;
-    by_id_[entry.id] = entry.dtype;
+    by_id_[entry.id] = {name, entry.dtype};
   }
   std::optional<Entry> find(std::string_view name) const {
     const auto it = by_name_.find(name);
@@ -29,12 +30,17 @@ class VarNames {
   }
   std::optional<DType> dtype_of(VarId id) const {
     const auto it = by_id_.find(id);
-    return it == by_id_.end() ? std::nullopt : std::optional(it->second);
+    return it == by_id_.end() ? std::nullopt : std::optional(it->second.second);
+  }
+  // Empty for an id that nothing defines.
+  std::string_view name_of(VarId id) const {
+    const auto it = by_id_.find(id);
+    return it == by_id_.end() ? std::string_view() : it->second.first;
   }
 
  private:
   std::map<std::string, Entry, std::less<>> by_name_;
-  std::map<VarId, DType> by_id_;
+  std::map<VarId, std::pair<std::string, DType>> by_id_;
 };
 
 }  // namespace tilewright::ir

@@ -5,6 +5,8 @@
 #include "ops/operand.h"
 #include "ops/reduce.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tilewright::passes {
@@ -37,19 +39,38 @@ int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 }  // namespace
 
 bool is_mma(const OpStmt& op, const Kernel& kernel, const CudaTarget& target) {
-  if (op.def != &ops::gemm_op() || target.sm < 80 || kernel.threads % 32 != 0) return false;
+  return op.def == &ops::gemm_op() && why_no_mma(op, kernel, target) == nullptr;
+}
+
+const char* why_no_mma(const OpStmt& op, const Kernel& kernel, const CudaTarget& target) {
+  if (target.sm < 80) return "tensor cores are used from sm_80 on";
+  if (kernel.threads % 32 != 0) return "the threads of the block are no whole warps";
   const Tile &a = kernel.tile(op.tiles[0].tile), &b = kernel.tile(op.tiles[1].tile), &c = kernel.tile(op.tiles[2].tile);
-  if (a.dtype != b.dtype || (a.dtype != DType::f16 && a.dtype != DType::bf16) || c.dtype != DType::f32) return false;
-  if (!a.on_chip() || !b.on_chip() || c.space != ir::Space::fragment || c.rank() != 2) return false;
-  for (const TileRef& ref : op.tiles) {
-    if (!is_whole_matrix(ref, kernel.tile(ref.tile))) return false;
-    if (has_views(kernel, ref.tile)) return false;
+  if (a.dtype != b.dtype || (a.dtype != DType::f16 && a.dtype != DType::bf16) || c.dtype != DType::f32) {
+    return "tensor cores are used for products of f16 or of bf16 into f32";
   }
+  if (c.space != ir::Space::fragment || c.rank() != 2) return "the accumulator is no fragment of two dimensions";
+  for (const TileRef& ref : op.tiles) {
+    if (!is_whole_matrix(ref, kernel.tile(ref.tile))) return "an operand is a part of its tile";
+    if (has_views(kernel, ref.tile)) return "an operand has views";
+  }
+  constexpr const char* kExtents = "m and k must be multiples of 16, and n of 8";
   for (const Tile* tile : {&a, &b}) {
-    if (tile->space == ir::Space::local || !swizzled_panels(tile->extents(), 2)) return false;
+    if (!tile->on_chip() || tile->space == ir::Space::local) return "an operand is not in shared memory";
+    if (!swizzled_panels(tile->extents(), 2)) return kExtents;
   }
   const ops::GemmShape shape = ops::gemm_shape(op);
-  return shape.m > 0 && shape.m % 16 == 0 && shape.n > 0 && shape.n % 8 == 0 && shape.k > 0 && shape.k % 16 == 0;
+  const bool fits =
+      shape.m > 0 && shape.m % 16 == 0 && shape.n > 0 && shape.n % 8 == 0 && shape.k > 0 && shape.k % 16 == 0;
+  return fits ? nullptr : kExtents;
+}
+
+void remark_scalar_gemm(const OpStmt& op, const Kernel& kernel, const CudaTarget& target, const Loc& loc,
+                        std::vector<Remark>& remarks) {
+  remarks.push_back({.kind = "scalar_gemm",
+                     .text = fmt::format("gemm runs as scalar products, tens of times slower than tensor cores: {}",
+                                         why_no_mma(op, kernel, target)),
+                     .loc = loc});
 }
 
 bool is_register_reduce(const OpStmt& op, const Kernel& kernel) {

@@ -2,6 +2,8 @@
 // facts only.
 #pragma once
 
+#include <tilewright/compile.h>
+
 #include "ir/bounds.h"
 #include "ir/op.h"
 #include "layout/fragment.h"
@@ -16,6 +18,11 @@ namespace tilewright::passes {
 // A gemm that mma.sync m16n8k16 does (PTX ISA 9.7.15.5.8): f16 or bf16 operands in whole shared tiles whose extents are
 // multiples of 16 (of 8 along n), sums in an f32 fragment tile.
 bool is_mma(const ir::OpStmt& op, const ir::Kernel& kernel, const CudaTarget& target);
+// Of a gemm; nullptr where is_mma holds.
+const char* why_no_mma(const ir::OpStmt& op, const ir::Kernel& kernel, const CudaTarget& target);
+// Of a gemm for which is_mma does not hold.
+void remark_scalar_gemm(const ir::OpStmt& op, const ir::Kernel& kernel, const CudaTarget& target, const Loc& loc,
+                        std::vector<Remark>& remarks);
 
 // A reduction of a whole fragment tile into a whole one, which threads do in their registers and then lane by lane.
 bool is_register_reduce(const ir::OpStmt& op, const ir::Kernel& kernel);

@@ -153,7 +153,10 @@ PipelineExpansion::Parts PipelineExpansion::split(const ir::ForStmt& loop) {
     }
   }
   facts_.pop();
-  if (parts.loads.empty()) parts.why = fmt::format("no copy in it can be asynchronous: {}", kAsyncNeeds);
+  if (parts.loads.empty()) {
+    parts.why = target_.has_cp_async() ? fmt::format("no copy in it can be asynchronous: {}", kAsyncNeeds)
+                                       : fmt::format("{} has no asynchronous copies", target_.arch());
+  }
   return parts;
 }
 

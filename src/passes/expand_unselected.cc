@@ -1,5 +1,6 @@
 #include "ir/rewrite.h"
 #include "ops/copy.h"
+#include "ops/gemm.h"
 #include "ops/report.h"
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
@@ -19,8 +20,8 @@ namespace {
 
 class Expansion : public ir::Rewriter {
  public:
-  Expansion(Kernel& kernel, ir::VarId& next_var, const CudaTarget& target)
-      : context_{.kernel = kernel, .next_var = next_var}, target_(target) {}
+  Expansion(Kernel& kernel, ir::VarId& next_var, const CudaTarget& target, std::vector<Remark>& remarks)
+      : context_{.kernel = kernel, .next_var = next_var}, target_(target), remarks_(remarks) {}
   using Rewriter::rewrite;
 
   void rewrite(const Stmt& stmt, Block& out) override {
@@ -42,6 +43,7 @@ class Expansion : public ir::Rewriter {
     if (is_mma(*op, kernel, target_) || is_register_reduce(*op, kernel) || is_load(*op) || is_selected(*op)) {
       return out.push_back(stmt);
     }
+    if (op->def == &ops::gemm_op()) remark_scalar_gemm(*op, kernel, target_, stmt->loc, remarks_);
     for (Stmt& part : op->def->expand(*op, context_, stmt->loc)) out.push_back(std::move(part));
   }
 
@@ -56,16 +58,17 @@ class Expansion : public ir::Rewriter {
   }
   ir::ExpandContext context_;
   const CudaTarget& target_;
+  std::vector<Remark>& remarks_;
   bool in_parallel_ = false;
 };
 
 }  // namespace
 
-ir::Program expand_unselected(const ir::Program& program, const CudaTarget& target) {
+ir::Program expand_unselected(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks) {
   ir::Program out = program;
   for (Kernel& kernel : out.kernels) {
     const Block body = kernel.body;
-    kernel.body = Expansion(kernel, out.next_var, target).rewrite(body);
+    kernel.body = Expansion(kernel, out.next_var, target, remarks).rewrite(body);
   }
   return out;
 }

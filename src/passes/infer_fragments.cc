@@ -286,6 +286,23 @@ std::optional<Conflict> too_many_registers(const Kernel& kernel) {
   return largest;
 }
 
+// Of accumulators that did not stay in registers.
+void remark_gemms(const Kernel& kernel, const CudaTarget& target, std::vector<Remark>& remarks) {
+  struct Finder : ir::Visitor {
+    using Visitor::visit;
+    void visit(const Stmt& stmt) override {
+      if (const auto* op = ir::get_if<OpStmt>(stmt); op && op->def == &ops::gemm_op())
+        found.emplace_back(op, stmt->loc);
+      visit_parts(stmt);
+    }
+    std::vector<std::pair<const OpStmt*, Loc>> found;
+  } finder;
+  finder.visit(kernel.body);
+  for (const auto& [op, loc] : finder.found) {
+    if (!is_mma(*op, kernel, target)) remark_scalar_gemm(*op, kernel, target, loc, remarks);
+  }
+}
+
 }  // namespace
 
 ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks) {
@@ -296,6 +313,7 @@ ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::
       if (!conflict) break;
       move_to_shared(kernel, *conflict, remarks);
     }
+    remark_gemms(kernel, target, remarks);
   }
   return program;
 }

@@ -180,7 +180,7 @@ bool CpuLowering::copy_atom(const OpStmt& op, bool in, const Loc& loc, Block& ou
   // Nor is there padding after the rows of a tile with views.
   const int64_t padded = (cols + lanes - 1) / lanes * lanes;
   if (in && chip_row >= 0 && padded <= ld && padded > stride(chip, rank - 2)) return false;
-  if (rows > INT32_MAX || cols > INT32_MAX) return false;
+  if (rows > INT32_MAX || padded > INT32_MAX || ld > INT32_MAX) return false;
 
   const std::vector<Expr> strides = ir::strides_of(program_.tensors[size_t(tile(global).tensor)]);
   const std::vector<Expr>& shape = tile(global).shape;

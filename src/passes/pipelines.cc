@@ -69,7 +69,7 @@ ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, 
   // What shares its storage is not distributed, which decides about instructions.
   passes.run("place_views", [&](ir::Program p) { return place_views(std::move(p), remarks); });
   // What has no instruction of its own runs as its meaning; its loops take part in the inference.
-  passes.run("expand_unselected", [&](const ir::Program& p) { return expand_unselected(p, target); });
+  passes.run("expand_unselected", [&](const ir::Program& p) { return expand_unselected(p, target, remarks); });
   passes.run("infer_fragments", [&](ir::Program p) { return infer_fragments(std::move(p), target, remarks); });
   // Loads are still whole copies.
   passes.run("expand_pipelines", [&](const ir::Program& p) { return expand_pipelines(p, target, remarks); });

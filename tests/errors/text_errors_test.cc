@@ -60,6 +60,11 @@ TEST(TextErrors, TooManyVariables) {
   expect_text("program p() vars 2000000000 { }", "2000000000 is not between 0 and 1048576", "1:18");
 }
 
+TEST(TextErrors, NumberOfAnotherVariable) {
+  expect_text("program p() vars 2 { kernel k(x@0 < 1, y@1 < 2) threads 1 { let z@2 = x@1 } }",
+              "variable 1 is y, not x", "1:71");
+}
+
 TEST(TextErrors, TextAfterTheProgram) {
   expect_text("program p() vars 1 { kernel k(x@0 < 1) threads 1 { } } x", "expected the end of the text, found 'x'",
               "1:56");

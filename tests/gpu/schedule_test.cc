@@ -52,7 +52,9 @@ class ScheduleTest : public GpuTest {
     const ir::Program program = c.bulk ? testing::wgmma_product(c.p) : testing::cp_async_product(c.p);
     const std::string arch = machine().device ? machine().device->properties().arch() : "sm_90a";
     const CudaTarget target = cuda_target_from_arch(arch).value();
-    const ir::Program lowered = passes::lower_cuda(passes::expand_unselected(program, target), program, target);
+    std::vector<Remark> remarks;
+    const ir::Program lowered =
+        passes::lower_cuda(passes::expand_unselected(program, target, remarks), program, target);
     const codegen::CudaModule text = codegen::emit_cuda(lowered, target);
     const auto loaded = module(text.source);
     if (!loaded) return;

@@ -47,7 +47,7 @@ struct Expanded {
 
 Expanded expanded(const Program& source, const CudaTarget& target = {.sm = 80}) {
   Expanded out;
-  out.program = infer_fragments(expand_unselected(source.ir(), target), target, out.remarks);
+  out.program = infer_fragments(expand_unselected(source.ir(), target, out.remarks), target, out.remarks);
   out.program = expand_pipelines(out.program, target, out.remarks);
   return out;
 }

@@ -35,7 +35,7 @@ Inferred inferred(const std::function<void()>& body, const CudaTarget& target = 
     body();
   });
   Inferred out;
-  out.program = infer_fragments(expand_unselected(program.ir(), target), target, out.remarks);
+  out.program = infer_fragments(expand_unselected(program.ir(), target, out.remarks), target, out.remarks);
   return out;
 }
 

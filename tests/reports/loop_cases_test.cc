@@ -1,9 +1,14 @@
-// Indices that wrap around, repeat or are large; stores that are read again; casts of every width.
+// Indices that wrap around, repeat or are large; names and widths of generated text; stores that are read again; casts
+// of every width.
 #include "reports/cases.h"
 
 #include <fmt/format.h>
 
 #include <sys/mman.h>
+
+#include <bit>
+#include <cstdint>
+#include <string>
 
 namespace tilewright::tests {
 namespace {
@@ -154,6 +159,92 @@ TEST(LoopCases, ParallelLoopOfHalfAMillionElements) {
     FAIL() << "more memory than a multiprocessor has";
   } catch (const Error& e) {
     EXPECT_EQ(e.message(), "large needs 2097152 bytes of shared memory, but a block of sm_80 has 166912");
+  }
+}
+
+// Names that the generated text, CUDA C++ or a variable might have, too.
+TEST(NameCases, OfTilesAndTensors) {
+  static constexpr const char* kNames[] = {"k_1",         "x_2",        "bx_0",          "tensor_0",    "tensor_1",
+                                           "tid_4",       "end_k_1",    "shared_memory", "first_block", "threadIdx",
+                                           "blockIdx",    "__shared__", "__asm",         "failure",     "failure_tile",
+                                           "reduction_0", "stream_0",   "map_A_0",       "TW_ATOM",     "cells"};
+  for (const char* name : kNames) {
+    SCOPED_TRACE(name);
+    const Program p = T::prim_func("names", [name] {
+      auto X = T::tensor(name, {8}, T::f32);
+      auto Y = T::tensor("Y", {8}, T::f32);
+      auto [b] = T::Kernel({T::Expr(4)});
+      auto v = T::alloc_local({}, T::f32, std::string(name) == "k_1" ? "x_2" : "k_1");
+      auto s = T::alloc_shared({2}, T::f32, std::string(name) == "bx_0" ? "tid_6" : "bx_0");
+      v() = 7;
+      T::copy(X(T::slice(b * 2, b * 2 + 2)), s);
+      for (auto k : T::serial(2)) {
+        auto x = T::let(k * 2);
+        for (auto i : T::Parallel(1)) Y(b * 2 + k) = v() * 100 + s(k) * 10 + x + i;
+      }
+    });
+    const Args args = {counted(T::f32, {8}), HostArray(T::f32, {8})};
+    Expected want = exactly(array(args, 1));
+    for (int64_t i = 0; i < 8; ++i) want.set(i, Real(700 + i * 10 + i % 2 * 2));
+    expect_result(p, args, 1, want);
+  }
+}
+
+// Index arithmetic is 64 bits wide for the functions that it is an operand of, whatever width its values need.
+TEST(WidthCases, FunctionsOfIndices) {
+  const Program p = T::prim_func("widths", [] {
+    auto X = T::tensor("X", {4}, T::i64);
+    auto Y = T::tensor("Y", {4, 9}, T::i64);
+    auto D = T::tensor("D", {4}, T::f64);
+    auto [b] = T::Kernel({T::Expr(4)});
+    for (auto i : T::Parallel(1)) {
+      auto x = T::let(b + 1);
+      Y(b, 0) = T::clz(b);
+      Y(b, 1) = T::popcount(-b - i);
+      Y(b, 2) = T::shift_left(1, 64 - T::clz(b));
+      Y(b, 3) = T::truncdiv(X(b), 3);
+      Y(b, 4) = T::truncmod(X(b), 3);
+      Y(b, 5) = T::truncdiv(10, X(b));
+      Y(b, 6) = T::truncdiv(X(b), x);
+      Y(b, 7) = T::truncmod(T::cast(X(b), T::i8), x);
+      Y(b, 8) = T::clz(x);
+      D(b) = T::reinterpret(b, T::f64);
+    }
+  });
+  HostArray x(T::i64, {4});
+  const int64_t xs[] = {-7, 8, -9, 10};
+  for (int64_t i = 0; i < 4; ++i) x.set(i, Real(xs[i]));
+  const Args args = {x, HostArray(T::i64, {4, 9}), HostArray(T::f64, {4})};
+  Expected want = exactly(array(args, 1)), as_doubles = exactly(array(args, 2));
+  for (int64_t b = 0; b < 4; ++b) {
+    const int64_t clz = b == 0 ? 64 : std::countl_zero(uint64_t(b)), shifted = clz == 64 ? 1 : int64_t(1) << (64 - clz);
+    const int64_t row[] = {clz,
+                           std::popcount(uint64_t(-b)),
+                           shifted,
+                           xs[b] / 3,
+                           xs[b] % 3,
+                           10 / xs[b],
+                           xs[b] / (b + 1),
+                           xs[b] % (b + 1),
+                           std::countl_zero(uint64_t(b + 1))};
+    for (int64_t j = 0; j < 9; ++j) want.set(b * 9 + j, Real(row[j]));
+    as_doubles.set(b, Real(std::bit_cast<double>(b)));
+  }
+  expect_result(p, args, 1, want);
+  expect_result(p, args, 2, as_doubles);
+}
+
+// Rows of a tile that no 31 bits count.
+TEST(WidthCases, RowsOfTwoToTheThirtyOneElements) {
+  for (const int64_t cols : {(int64_t(1) << 31) - 16, int64_t(1) << 31}) {
+    const Program p = T::prim_func("long_rows", [cols] {
+      auto X = T::tensor("X", {2, 8}, T::i8);
+      auto [b] = T::Kernel({T::Expr(1)});
+      auto s = T::alloc_shared({2, cols}, T::i8, "s");
+      T::copy(X, s(T::all, T::slice(0, 8)));
+      T::copy(s(T::all, T::slice(0, 8)), X);
+    });
+    EXPECT_NO_THROW(compile(p, {.target = "cpu", .optimize = 0})) << cols;
   }
 }
 

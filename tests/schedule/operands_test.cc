@@ -48,8 +48,9 @@ class Step {
   // Iteration `it` of block (1, 1), as warpgroup `group` sees it.
   Step(const Product& p, int64_t it, int group) : p_(p), it_(it), group_(group) {
     const CudaTarget target = cuda_target_from_arch("sm_90a").value();
-    const ir::Program staged =
-        passes::place_channel_sync(passes::expand_schedule(passes::expand_unselected(wgmma_product(p), target)));
+    std::vector<Remark> remarks;
+    const ir::Program staged = passes::place_channel_sync(
+        passes::expand_schedule(passes::expand_unselected(wgmma_product(p), target, remarks)));
     kernel_ = passes::lower_tiles(staged, target).kernels[0];
     for (const ir::Expr& v : kernel_.block_vars) values_.vars[v.var_id()] = 1;
     // The copies first.

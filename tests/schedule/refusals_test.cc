@@ -10,7 +10,8 @@ namespace {
 std::string lowering_refusal(const ir::Program& program, const char* arch = "sm_90a") {
   ir::verify_structure(program);
   const CudaTarget target = cuda_target_from_arch(arch).value();
-  return refusal_of([&] { passes::lower_cuda(passes::expand_unselected(program, target), program, target); });
+  std::vector<Remark> remarks;
+  return refusal_of([&] { passes::lower_cuda(passes::expand_unselected(program, target, remarks), program, target); });
 }
 
 void expect_contains(const std::string& message, const std::string& text) {

@@ -16,7 +16,8 @@ namespace {
 
 codegen::CudaModule text_of(const ir::Program& program, const char* arch) {
   const CudaTarget target = cuda_target_from_arch(arch).value();
-  const ir::Program expanded = passes::expand_unselected(program, target);
+  std::vector<Remark> remarks;
+  const ir::Program expanded = passes::expand_unselected(program, target, remarks);
   const ir::Program lowered = passes::lower_cuda(expanded, program, target);
   return codegen::emit_cuda(lowered, target);
 }

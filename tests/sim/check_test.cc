@@ -260,5 +260,26 @@ TEST(Check, TargetsByName) {
   EXPECT_EQ(message("sim:sm_80+seed=x"), "'seed=x' in target 'sim:sm_80+seed=x' says nothing about the simulator");
 }
 
+// A workspace has no red zone: what lies beside it is whatever the host put there.
+TEST(Check, SmallWorkspaces) {
+  for (const int64_t n : {10, 100, 1000}) {
+    const Program p = T::prim_func("through", [n] {
+      auto X = T::tensor("X", {n}, T::f32);
+      auto W = T::alloc_global({n}, T::f32);
+      {
+        auto [b] = T::Kernel({T::Expr(1)});
+        for (auto i : T::Parallel(n)) W(i) = X(i);
+      }
+      auto [b] = T::Kernel({T::Expr(1)});
+      for (auto i : T::Parallel(n)) X(i) = W(i) + 1;
+    });
+    std::vector<float> x(size_t(n), 2);
+    for (int round = 0; round < 3; ++round) {
+      const CheckResult result = check(p, {TensorView{x.data(), DType::f32, {n}}});
+      EXPECT_TRUE(result.ok()) << n << "\n" << result.report();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tilewright::test

@@ -206,7 +206,7 @@ TEST(SimMemory, AnAccessBesideAnArray) {
   std::vector<uint32_t> memory(256);
   uint32_t *in = memory.data() + 32, *out = memory.data() + 128;
   const auto region = [](uint32_t* first, int64_t count) {
-    return sim::Region{reinterpret_cast<unsigned char*>(first), 4 * count, 4};
+    return sim::Region{reinterpret_cast<unsigned char*>(first), 4 * count, 4, true};
   };
   const Outcome outcome = machine.run(1, 64, {&in, &out}, {region(in, 32), region(out, 64)}, 64);
   ASSERT_EQ(outcome.findings.size(), 2u);

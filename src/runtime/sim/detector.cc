@@ -260,7 +260,8 @@ void Detector::outside(const void* at, unsigned bytes, const Event& event) {
   } else {
     for (size_t t = 0; t < tensors_.size(); ++t) {
       const Region& r = tensors_[t].region;
-      if (red_zone_bytes_ > 0 && near(r.begin, r.bytes, red_zone_bytes_)) memory = {int(t), begin - r.begin};
+      if (r.guarded && red_zone_bytes_ > 0 && near(r.begin, r.bytes, red_zone_bytes_))
+        memory = {int(t), begin - r.begin};
     }
     if (memory.tensor < 0) return;
   }

@@ -32,7 +32,8 @@ namespace tilewright::sim {
 struct Region {
   const unsigned char* begin = nullptr;
   int64_t bytes = 0;
-  int unit_bytes = 1;  // the smallest part that is accessed by itself
+  int unit_bytes = 1;    // the smallest part that is accessed by itself
+  bool guarded = false;  // memory around it belongs to nobody
 };
 
 using device::sim::Access;
@@ -41,7 +42,7 @@ using Clock = std::vector<uint32_t>;
 
 class Detector {
  public:
-  // `red_zone_bytes` of memory before and behind each tensor belong to nobody.
+  // `red_zone_bytes` of memory before and behind each guarded tensor belong to nobody.
   Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes);
 
   // `margin_bytes` before and behind the block's shared memory belong to nobody.
