@@ -31,7 +31,7 @@ struct CheckRun {
 struct LineCounters {
   std::string kernel = {};
   Loc loc = {};           // the author's; unknown where the line comes from none
-  int line = 0;           // of the generated text, CompiledKernel::source(); 0: of a header of the device library
+  int line = 0;           // of CompiledKernel::get_kernel_source(); 0: of a header of the device library
   std::string text = {};  // of the generated line
   Counters counters = {};
 };
@@ -47,8 +47,8 @@ struct CheckResult {
   // The same by the author's lines, those first that take most transactions; `line` is 0 and `text` is empty.
   std::vector<LineCounters> author_lines() const;
   Counters total() const;
-  // A table of the `most` first of the author's lines, and of all.
-  std::string counter_table(int most = 10) const;
+  // A table of those lines of the author, or of the generated text, that take most transactions, and of all together.
+  std::string counter_table(int most = 10, bool generated = false) const;
 };
 
 // Runs `program` on copies of the tensors in host memory, once for each schedule; the arguments are left as they are.

@@ -20,7 +20,7 @@ std::string name_of(const Loc& loc) {
   return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), loc.line);
 }
 
-// "0" where nothing is, so that what counts stands out.
+// A point where nothing is, so that what counts stands out.
 std::string number(int64_t n) { return n == 0 ? "." : fmt::to_string(n); }
 
 std::string level(const Counters::Level& l) {
@@ -45,6 +45,16 @@ std::string head() {
   return fmt::format("{:<26} {:-^50} {:-^50}\n{:<26}{}{} {:>8} {:>10} {:>8} {:>8}  async copies\n", "",
                      " global memory ", " shared memory ", "line", columns, shared, "mma", "flops", "barriers",
                      "atomics");
+}
+
+// What asynchronous copies hid behind products.
+std::string in_flight(const Counters& c) {
+  if (c.mma_with.empty() || c.copied_bytes.empty()) return {};
+  std::vector<std::string> parts;
+  for (auto it = c.mma_with.rbegin(); it != c.mma_with.rend(); ++it) {
+    parts.push_back(fmt::format("{} groups, {} bytes a warp: {} mma", it->first.groups, it->first.bytes, it->second));
+  }
+  return fmt::format("copies in flight during products: {}\n", fmt::join(parts, "; "));
 }
 
 }  // namespace
@@ -72,25 +82,27 @@ Counters CheckResult::total() const {
   return out;
 }
 
-std::string CheckResult::counter_table(int most) const {
+std::string CheckResult::counter_table(int most, bool generated) const {
   if (!not_counted.empty()) return fmt::format("not counted: {}\n", not_counted);
-  const std::vector<LineCounters> by_author = author_lines();
-  if (by_author.empty()) return {};
+  std::vector<LineCounters> sorted = generated ? lines : author_lines();
+  if (sorted.empty()) return {};
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const auto& a, const auto& b) { return cost(a.counters) > cost(b.counters); });
   std::string out = head();
-  const bool one_kernel = std::all_of(by_author.begin(), by_author.end(),
-                                      [&](const auto& line) { return line.kernel == by_author[0].kernel; });
+  const bool one_kernel =
+      std::all_of(sorted.begin(), sorted.end(), [&](const auto& line) { return line.kernel == sorted[0].kernel; });
   Counters rest;
-  size_t shown = 0;
-  for (const LineCounters& line : by_author) {
-    if (shown == size_t(std::max(most, 0))) {
-      rest += line.counters;
-      continue;
-    }
-    ++shown;
-    out += row(one_kernel ? name_of(line.loc) : line.kernel + " " + name_of(line.loc), line.counters);
+  const size_t num_shown = std::min(sorted.size(), size_t(std::max(most, 0)));
+  for (size_t i = 0; i < num_shown; ++i) {
+    const LineCounters& line = sorted[i];
+    const std::string at = generated ? fmt::format("{} ({})", line.line, name_of(line.loc)) : name_of(line.loc);
+    out += row(one_kernel ? at : line.kernel + " " + at, line.counters);
+    if (generated) out += fmt::format("    {}\n", line.text);
   }
-  if (shown < by_author.size()) out += row(fmt::format("{} other lines", by_author.size() - shown), rest);
-  return out + row("total", total());
+  for (size_t i = num_shown; i < sorted.size(); ++i) rest += sorted[i].counters;
+  if (num_shown < sorted.size()) out += row(fmt::format("{} other lines", sorted.size() - num_shown), rest);
+  const Counters all = total();
+  return out + row("total", all) + in_flight(all);
 }
 
 }  // namespace tilewright

@@ -25,6 +25,7 @@ struct CheckCommand {
   int num_random = 2;
   uint64_t seed = 1;
   int most_lines = 10;
+  bool generated = false;
   bool json = false;
 };
 
@@ -151,7 +152,7 @@ ExitStatus run_check(const CheckCommand& o) {
                  : run.same_result     ? "right"
                                        : "a result of its own");
     }
-    fmt::print("{}", result.counter_table(o.most_lines));
+    fmt::print("{}", result.counter_table(o.most_lines, o.generated));
     fmt::print("{}{}\n", result.report(), result.ok() ? "nothing is wrong" : "WRONG");
   }
   return result.ok() ? ExitStatus::success : ExitStatus::wrong;
@@ -171,6 +172,7 @@ void add_check_command(CLI::App& app, ExitStatus& status) {
       ->capture_default_str();
   command->add_option("--seed", options->seed, "of the first schedule that is drawn")->capture_default_str();
   command->add_option("--lines", options->most_lines, "the most lines in the table of counters")->capture_default_str();
+  command->add_flag("--generated", options->generated, "lines of the generated text in that table");
   command->add_flag("--json", options->json, "one JSON object on standard output");
   command->callback([options, &status] { status = run_check(*options); });
 }

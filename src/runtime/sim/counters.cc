@@ -35,8 +35,8 @@ using device::sim::WarpOp;
 namespace {
 
 constexpr uint64_t kBankBytes = 4, kNumBanks = 32, kSectorBytes = 32;
-// Some 600 MB of them.
-constexpr size_t kMostRequests = size_t(1) << 20;
+// 70 MB of them.
+constexpr size_t kMostRequests = size_t(1) << 17;
 
 // The most words that one bank is asked for.
 int64_t wavefronts_of_group(std::span<const LaneAccess> lanes) {
