@@ -162,7 +162,15 @@ CheckResult check(const Program& program, std::vector<Argument> arguments, const
   for (const SimAdversary& adversary : adversaries(options)) {
     target.adversary = adversary;
     CheckRun run{.target = target.name(), .findings = {}, .same_result = true};
-    run.findings = kernel.bind_arguments(guarded.renew()).impl().launch->watch(target, int64_t(kRedZoneBytes));
+    CountedLines counted;
+    const bool counts = options.count && out.runs.empty();
+    run.findings = kernel.bind_arguments(guarded.renew())
+                       .impl()
+                       .launch->watch(target, int64_t(kRedZoneBytes), counts ? &counted : nullptr);
+    if (counts) {
+      out.lines = std::move(counted.lines);
+      out.not_counted = std::move(counted.refused);
+    }
     std::vector<std::string> results = guarded.bytes();
     if (out.runs.empty())
       first = std::move(results);

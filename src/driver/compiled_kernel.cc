@@ -78,7 +78,7 @@ SourceFile::~SourceFile() {
   if (!temporary_folder.empty()) std::filesystem::remove_all(temporary_folder, ignored);
 }
 
-std::vector<Error> BoundLaunch::watch(const SimTarget&, int64_t) const {
+std::vector<Error> BoundLaunch::watch(const SimTarget&, int64_t, CountedLines*) const {
   throw internal_error({}, "only the simulator watches a launch");
 }
 

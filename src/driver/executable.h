@@ -1,6 +1,7 @@
 // What a backend makes of a lowered program: something that can be bound to arguments and launched.
 #pragma once
 
+#include <tilewright/check.h>
 #include <tilewright/compile.h>
 
 #include "codegen/cpu.h"
@@ -15,6 +16,12 @@
 
 namespace tilewright {
 
+// What the warps of a simulated launch did.
+struct CountedLines {
+  std::vector<LineCounters> lines;
+  std::string refused;  // why there are none; empty: there are
+};
+
 // Arguments bound to an executable. Launches from several threads are allowed.
 class BoundLaunch {
  public:
@@ -26,8 +33,8 @@ class BoundLaunch {
   // One launch to its end; what it took on the device, in milliseconds.
   virtual double time_ms() const = 0;
   // In the simulator: one launch as `how` says, and all that was found wrong. `red_zone_bytes` of memory around each
-  // tensor belong to nobody.
-  virtual std::vector<Error> watch(const SimTarget& how, int64_t red_zone_bytes) const;
+  // tensor belong to nobody. What warps did is counted where `counted` is given.
+  virtual std::vector<Error> watch(const SimTarget& how, int64_t red_zone_bytes, CountedLines* counted) const;
 };
 
 class Executable {

@@ -3,6 +3,7 @@
 #include "driver/device_reports.h"
 #include "driver/session.h"
 #include "driver/sim_text.h"
+#include "runtime/sim/counters.h"
 #include "runtime/sim/detector.h"
 #include "runtime/sim/fiber.h"
 #include "runtime/thread_pool.h"
@@ -105,11 +106,13 @@ class Findings {
 class SimLaunch : public BoundLaunch {
  public:
   void launch() const override {
-    std::vector<Error> errors = run(executable_->target(), 0, true);
+    std::vector<Error> errors = run(executable_->target(), 0, nullptr, true);
     if (!errors.empty()) throw std::move(errors.front());
   }
-  std::vector<Error> watch(const SimTarget& how, int64_t red_zone_bytes) const override {
-    return run(how, red_zone_bytes, false);
+  std::vector<Error> watch(const SimTarget& how, int64_t red_zone_bytes, CountedLines* counted) const override {
+    if (counted) *counted = {.lines = {}, .refused = why_not_counted()};
+    if (counted && !counted->refused.empty()) counted = nullptr;
+    return run(how, red_zone_bytes, counted, false);
   }
   void wait() const override {}
   double time_ms() const override {
@@ -126,19 +129,25 @@ class SimLaunch : public BoundLaunch {
   std::vector<int64_t> scalars_;  // the bits of each value in its own type
 
  private:
-  std::vector<Error> run(const SimTarget& how, int64_t red_zone_bytes, bool prints) const {
+  std::vector<Error> run(const SimTarget& how, int64_t red_zone_bytes, CountedLines* counted, bool prints) const {
     std::vector<Error> out;
-    for (size_t k = 0; k < num_blocks_.size() && out.empty(); ++k) out = run_kernel(k, how, red_zone_bytes, prints);
+    for (size_t k = 0; k < num_blocks_.size() && out.empty(); ++k) {
+      out = run_kernel(k, how, red_zone_bytes, counted, prints);
+    }
     return out;
   }
-  std::vector<Error> run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes, bool prints) const;
+  std::vector<Error> run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes, CountedLines* counted,
+                                bool prints) const;
   std::optional<sim::Finding> run_block(size_t index, int64_t block, DeviceFailure& failure,
-                                        const SimAdversary& adversary, sim::Detector* detector) const;
+                                        const SimAdversary& adversary, sim::Detector* detector,
+                                        sim::WarpCounter* counter) const;
+  std::string why_not_counted() const;
   std::vector<sim::Region> regions() const;
 };
 
 std::optional<sim::Finding> SimLaunch::run_block(size_t index, int64_t block, DeviceFailure& failure,
-                                                 const SimAdversary& adversary, sim::Detector* detector) const {
+                                                 const SimAdversary& adversary, sim::Detector* detector,
+                                                 sim::WarpCounter* counter) const {
   // A launch has 2^31 - 1 blocks along x; the text adds the first.
   int64_t first_block = block >> 30 << 30;
   DeviceFailure* to_failure = &failure;
@@ -151,27 +160,43 @@ std::optional<sim::Finding> SimLaunch::run_block(size_t index, int64_t block, De
   const sim::Block place{.block = {unsigned(block - first_block), 0, 0},
                          .grid = {unsigned(in_launch), 1, 1},
                          .threads = {unsigned(text_->module().entries[index].threads), 1, 1}};
-  return sim::run_block(text_->kernels()[index], place, arguments.data(), adversary, detector);
+  return sim::run_block(text_->kernels()[index], place, arguments.data(), adversary, detector, counter);
+}
+
+// Vectors are counted as the one access that they are on a GPU.
+std::string SimLaunch::why_not_counted() const {
+  if (!executable_->target().checked) return "accesses are reported to the simulator by checked text only";
+  if (Session::get().compiler().kind() == CompilerKind::gcc) return {};
+  return "clang takes vectors apart before it reports accesses; g++ (TILEWRIGHT_CXX) does not";
 }
 
 std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes,
-                                         bool prints) const {
+                                         CountedLines* counted, bool prints) const {
   const int64_t capacity = report_capacity(text_->module());
   std::vector<int64_t> memory(sizeof(DeviceFailure) / sizeof(int64_t) + size_t(capacity));
   DeviceFailure& failure = *new (memory.data()) DeviceFailure{.capacity = uint64_t(capacity)};
   Findings findings;
   std::optional<sim::Detector> detector;
   if (how.checked) detector.emplace(regions(), text_->kernels()[index].shared_unit_bytes, red_zone_bytes);
+  std::optional<sim::WarpCounter> counter;
+  if (counted) counter.emplace(regions());
   const auto run = [&](int64_t block) {
     if (findings.any() || __atomic_load_n(&failure.site, __ATOMIC_RELAXED) != 0) return;
-    auto found = run_block(index, block, failure, how.adversary, detector ? &*detector : nullptr);
+    auto found =
+        run_block(index, block, failure, how.adversary, detector ? &*detector : nullptr, counter ? &*counter : nullptr);
     if (found) findings.add(block, std::move(*found));
   };
   const int64_t blocks = num_blocks_[index];
-  if (blocks == 1 || detector) {
+  if (blocks == 1 || detector || counter) {
     for (int64_t block = 0; block < blocks; ++block) run(block);
   } else if (blocks > 1) {
     default_thread_pool(executable_->num_threads()).parallel_for(blocks, [&](int64_t block, int) { run(block); });
+  }
+  if (counter && counter->overflowed()) {
+    *counted = {.lines = {},
+                .refused = "a warp accesses memory too often before its threads meet; take smaller extents"};
+  } else if (counter && counted->refused.empty()) {
+    for (LineCounters& line : text_->lines(index, counter->sites())) counted->lines.push_back(std::move(line));
   }
   std::vector<sim::Finding>& all = findings.all();
   // Threads that leave at a failed check let others wait for ever.

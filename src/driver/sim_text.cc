@@ -117,4 +117,23 @@ std::vector<Error> SimText::errors(size_t kernel, const std::vector<sim::Finding
   return out;
 }
 
+std::vector<LineCounters> SimText::lines(size_t kernel, const std::map<uint64_t, Counters>& counted) const {
+  std::vector<sim::Site> sites;
+  for (const auto& [site, counters] : counted) sites.push_back({site});
+  const std::map<uint64_t, int> line_of = code_->lines(sites, Session::get().options().temp_dir);
+  std::map<int, LineCounters> of_line;
+  for (const auto& [site, counters] : counted) {
+    const int line = line_of.at(site);
+    LineCounters& to = of_line[line];
+    to.kernel = lowered_.kernels[kernel].name;
+    to.loc = code_->loc(line);
+    to.line = code_->text_line(line);
+    to.text = code_->source_line(line);
+    to.counters += counters;
+  }
+  std::vector<LineCounters> out;
+  for (auto& [line, counters] : of_line) out.push_back(std::move(counters));
+  return out;
+}
+
 }  // namespace tilewright

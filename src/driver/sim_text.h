@@ -6,6 +6,9 @@
 #include "runtime/sim/module.h"
 #include "target/sim.h"
 
+#include <tilewright/check.h>
+
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +25,8 @@ class SimText {
   // What the simulator found in a kernel, at the author's lines.
   std::vector<Error> errors(size_t kernel, const std::vector<sim::Finding>& findings,
                             const BoundArguments& bound) const;
+  // What was counted in a kernel, one entry for each line of its text.
+  std::vector<LineCounters> lines(size_t kernel, const std::map<uint64_t, Counters>& counted) const;
 
  private:
   std::string memory_name(size_t kernel, const sim::Memory& memory, const BoundArguments& bound) const;

@@ -236,7 +236,8 @@ TEST(Check, AnAccessBesideATensor) {
   const Launch launch = kernel.bind_arguments(
       {TensorView{memory.data(), DType::f32, {64}}, TensorView{memory.data() + 64, DType::f32, {64}}});
   const_cast<Launch::Impl&>(launch.impl()).bound.tensors[1].shape = {48};
-  const std::vector<Error> findings = launch.impl().launch->watch(sim_target_from_name("sim:sm_80+checked"), 64);
+  const std::vector<Error> findings =
+      launch.impl().launch->watch(sim_target_from_name("sim:sm_80+checked"), 64, nullptr);
   ASSERT_EQ(findings.size(), 1u);
   // The thread that comes to the barrier last goes on first.
   EXPECT_EQ(findings[0].message(), "B +252 bytes: thread 31 of block 0 writes 4 bytes outside of memory");

@@ -53,4 +53,23 @@ Outcome TextMachine::run(int blocks, int threads, std::vector<void*> arguments, 
   return out;
 }
 
+std::map<int, Counters> TextMachine::count(int blocks, int threads, std::vector<void*> arguments,
+                                           std::vector<sim::Region> arrays) const {
+  sim::WarpCounter counter(std::move(arrays));
+  for (int b = 0; b < blocks; ++b) {
+    const sim::Block block{
+        .block = {unsigned(b), 0, 0}, .grid = {unsigned(blocks), 1, 1}, .threads = {unsigned(threads), 1, 1}};
+    const auto found =
+        sim::run_block(module_->kernels()[0], block, arguments.data(), target.adversary, nullptr, &counter);
+    EXPECT_FALSE(found) << found->text;
+  }
+  std::map<int, Counters> out;
+  if (counter.overflowed()) return out;
+  std::vector<sim::Site> sites;
+  for (const auto& [site, counters] : counter.sites()) sites.push_back({site});
+  const auto lines = module_->lines(sites, Tools::get().options.temp_dir);
+  for (const auto& [site, counters] : counter.sites()) out[lines.at(site) - first_line_] += counters;
+  return out;
+}
+
 }  // namespace tilewright::test

@@ -1,11 +1,13 @@
 // Hand-written CUDA text on the simulator.
 #pragma once
 
+#include "runtime/sim/counters.h"
 #include "runtime/sim/detector.h"
 #include "runtime/sim/module.h"
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,6 +32,9 @@ class TextMachine {
   // each belong to nobody.
   Outcome run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays = {},
               int64_t red_zone_bytes = 0) const;
+  // What a launch does, by line of the text that was given. Nothing where it could not be counted.
+  std::map<int, Counters> count(int blocks, int threads, std::vector<void*> arguments,
+                                std::vector<sim::Region> arrays) const;
 
   SimTarget target;
 

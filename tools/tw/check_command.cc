@@ -24,6 +24,8 @@ struct CheckCommand {
   int64_t extent = 33;
   int num_random = 2;
   uint64_t seed = 1;
+  int most_lines = 10;
+  bool generated = false;
   bool json = false;
 };
 
@@ -76,6 +78,43 @@ class Inputs {
   std::vector<Argument> arguments_;
 };
 
+nlohmann::ordered_json to_json(const Counters& c) {
+  const auto level = [](const Counters::Level& l, const char* transactions) {
+    return nlohmann::ordered_json{{"requests", l.requests},
+                                  {transactions, l.transactions},
+                                  {"ideal", l.ideal},
+                                  {"read_bytes", l.read_bytes},
+                                  {"written_bytes", l.written_bytes}};
+  };
+  nlohmann::ordered_json copied = nlohmann::ordered_json::object(), in_flight = nlohmann::ordered_json::array();
+  for (const auto& [width, bytes] : c.copied_bytes) copied[fmt::to_string(width)] = bytes;
+  for (const auto& [meanwhile, mma] : c.mma_with) {
+    in_flight.push_back({{"groups", meanwhile.groups}, {"bytes", meanwhile.bytes}, {"mma", mma}});
+  }
+  return {{"global", level(c.global, "sectors")},
+          {"shared", level(c.shared, "wavefronts")},
+          {"copied_bytes", copied},
+          {"mma", c.mma},
+          {"flops", c.flops},
+          {"mma_with", in_flight},
+          {"barriers", c.barriers},
+          {"atomics", c.atomics}};
+}
+
+nlohmann::ordered_json to_json(const std::vector<LineCounters>& lines) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const LineCounters& line : lines) {
+    nlohmann::ordered_json entry = {{"kernel", line.kernel}, {"at", line.loc.known() ? line.loc.to_string() : ""}};
+    if (!line.text.empty()) {
+      entry["line"] = line.line;
+      entry["text"] = line.text;
+    }
+    entry["counters"] = to_json(line.counters);
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
 nlohmann::ordered_json to_json(const CheckResult& result) {
   nlohmann::ordered_json runs = nlohmann::ordered_json::array();
   for (const CheckRun& run : result.runs) {
@@ -90,14 +129,20 @@ nlohmann::ordered_json to_json(const CheckResult& result) {
     }
     runs.push_back({{"target", run.target}, {"same_result", run.same_result}, {"findings", findings}});
   }
-  return {{"ok", result.ok()}, {"runs", runs}};
+  nlohmann::ordered_json counters = {{"not_counted", result.not_counted}};
+  if (result.not_counted.empty()) {
+    counters = {{"total", to_json(result.total())},
+                {"author_lines", to_json(result.author_lines())},
+                {"generated_lines", to_json(result.lines)}};
+  }
+  return {{"ok", result.ok()}, {"runs", runs}, {"counters", counters}};
 }
 
 ExitStatus run_check(const CheckCommand& o) {
   const Program program = tw::load_kernel(o.kernel, true);
   const Inputs inputs(program.ir(), o.extent);
   const CheckResult result =
-      check(program, inputs.arguments(), {.arch = o.arch, .num_random = o.num_random, .seed = o.seed});
+      check(program, inputs.arguments(), {.arch = o.arch, .num_random = o.num_random, .seed = o.seed, .count = true});
   if (o.json) {
     fmt::print("{}\n", to_json(result).dump());
   } else {
@@ -107,6 +152,7 @@ ExitStatus run_check(const CheckCommand& o) {
                  : run.same_result     ? "right"
                                        : "a result of its own");
     }
+    fmt::print("{}", result.counter_table(o.most_lines, o.generated));
     fmt::print("{}{}\n", result.report(), result.ok() ? "nothing is wrong" : "WRONG");
   }
   return result.ok() ? ExitStatus::success : ExitStatus::wrong;
@@ -125,6 +171,8 @@ void add_check_command(CLI::App& app, ExitStatus& status) {
   command->add_option("--random", options->num_random, "schedules that are drawn, beside the three fixed ones")
       ->capture_default_str();
   command->add_option("--seed", options->seed, "of the first schedule that is drawn")->capture_default_str();
+  command->add_option("--lines", options->most_lines, "the most lines in the table of counters")->capture_default_str();
+  command->add_flag("--generated", options->generated, "lines of the generated text in that table");
   command->add_flag("--json", options->json, "one JSON object on standard output");
   command->callback([options, &status] { status = run_check(*options); });
 }

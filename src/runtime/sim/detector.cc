@@ -10,6 +10,8 @@ namespace tilewright::sim {
 namespace {
 
 constexpr size_t kMaxFindings = 50;
+// Some 15 MB of each.
+constexpr size_t kMostSparePages = 256, kMostSpareReaders = size_t(1) << 17;
 
 const char* name_of(Access access, bool is_copy) {
   if (is_copy) return access == Access::read ? "reads by an asynchronous copy" : "copies asynchronously into";
@@ -19,13 +21,32 @@ const char* name_of(Access access, bool is_copy) {
 }  // namespace
 
 Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes)
-    : shared_unit_bytes_(shared_unit_bytes), red_zone_bytes_(red_zone_bytes) {
+    : shared_unit_bytes_(kCoarsestUnitBytes),
+      finest_shared_unit_bytes_(shared_unit_bytes),
+      red_zone_bytes_(red_zone_bytes) {
   for (const Region& region : tensors) {
-    Global global{.region = region, .pages = {}};
-    const int64_t cells = (region.bytes + region.unit_bytes - 1) / region.unit_bytes;
+    Global global{.region = region, .finest_unit_bytes = region.unit_bytes, .pages = {}};
+    global.region.unit_bytes = kCoarsestUnitBytes;
+    const int64_t cells = (region.bytes + kCoarsestUnitBytes - 1) / kCoarsestUnitBytes;
     global.pages.resize(size_t((cells + kCellsPerPage - 1) / kCellsPerPage));
     tensors_.push_back(std::move(global));
   }
+  readers_ = std::move(spare().readers);
+}
+
+Detector::~Detector() {
+  readers_.clear();
+  if (readers_.capacity() <= kMostSpareReaders) spare().readers = std::move(readers_);
+  for (Global& tensor : tensors_) {
+    for (std::unique_ptr<Page>& page : tensor.pages) {
+      if (page && spare().pages.size() < kMostSparePages) spare().pages.push_back(std::move(page));
+    }
+  }
+}
+
+Detector::Spare& Detector::spare() {
+  thread_local Spare spare;
+  return spare;
 }
 
 void Detector::begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes,
@@ -65,7 +86,13 @@ Detector::Cell& Detector::cell(const Memory& memory, int unit_bytes) {
   const int64_t index = memory.offset / unit_bytes;
   if (memory.tensor < 0) return shared_cells_[size_t(index)];
   auto& page = tensors_[size_t(memory.tensor)].pages[size_t(index / kCellsPerPage)];
-  if (!page) page = std::make_unique<std::array<Cell, kCellsPerPage>>();
+  if (!page && !spare().pages.empty()) {
+    page = std::move(spare().pages.back());
+    spare().pages.pop_back();
+    page->fill({});
+  } else if (!page) {
+    page = std::make_unique<Page>();
+  }
   return (*page)[size_t(index % kCellsPerPage)];
 }
 
@@ -80,10 +107,11 @@ void Detector::for_cells(const void* at, unsigned bytes, const Event& event, con
     }
   };
   if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_)
-    return each(-1, begin - shared_, shared_unit_bytes_);
+    return each(-1, begin - shared_, unit_of_shared(begin - shared_, bytes));
   for (size_t t = 0; t < tensors_.size(); ++t) {
     const Region& r = tensors_[t].region;
-    if (begin >= r.begin && begin + bytes <= r.begin + r.bytes) return each(int(t), begin - r.begin, r.unit_bytes);
+    if (begin < r.begin || begin + bytes > r.begin + r.bytes) continue;
+    return each(int(t), begin - r.begin, unit_of_tensor(t, begin - r.begin, bytes));
   }
   outside(at, bytes, event);
 }

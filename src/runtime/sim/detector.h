@@ -44,6 +44,9 @@ class Detector {
  public:
   // `red_zone_bytes` of memory before and behind each guarded tensor belong to nobody.
   Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes);
+  Detector(const Detector&) = delete;
+  Detector& operator=(const Detector&) = delete;
+  ~Detector();
 
   // `margin_bytes` before and behind the block's shared memory belong to nobody.
   void begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes,
@@ -83,9 +86,18 @@ class Detector {
     int more_readers = -1;  // of the block of `read_block`, beside the one above
   };
   static constexpr int64_t kCellsPerPage = 1024;
+  static constexpr int kCoarsestUnitBytes = 16;
+  using Page = std::array<Cell, kCellsPerPage>;
+  // Of detectors that are gone, for the next of this thread: fresh memory costs more than what is done with it.
+  struct Spare {
+    std::vector<std::unique_ptr<Page>> pages;
+    std::vector<Readers> readers;
+  };
+  static Spare& spare();
   struct Global {
-    Region region;
-    std::vector<std::unique_ptr<std::array<Cell, kCellsPerPage>>> pages;
+    Region region;  // in parts as small as accesses so far needed
+    int finest_unit_bytes = 1;
+    std::vector<std::unique_ptr<Page>> pages;
   };
   struct Event {
     int thread;
@@ -110,6 +122,10 @@ class Detector {
   template <class Function>
   void for_cells(const void* at, unsigned bytes, const Event& event, const Function& fn);
   Cell& cell(const Memory& memory, int unit_bytes);
+  // The bytes of a cell that accesses at `offset` are kept in. Cells are split where an access is smaller.
+  int unit_of_shared(int64_t offset, unsigned bytes);
+  int unit_of_tensor(size_t tensor, int64_t offset, unsigned bytes);
+  Cell copy_of(const Cell& c);
   void check(Cell& c, const Event& now, const Memory& memory);
   void check_readers(Cell& c, const Event& now, const Memory& memory);
   void note_read(Cell& c, const Event& now);
@@ -121,7 +137,7 @@ class Detector {
   void add(Finding finding, uint64_t first, uint64_t second);
 
   std::vector<Global> tensors_;
-  int shared_unit_bytes_;
+  int shared_unit_bytes_, finest_shared_unit_bytes_;
   int64_t red_zone_bytes_;
   int64_t block_ = 0;
   int num_threads_ = 0;

@@ -38,10 +38,11 @@ Executor& Executor::mine() {
 }
 
 std::optional<Finding> Executor::run(const Code& code, const Block& block, void* const* arguments,
-                                     const SimAdversary& adversary, Detector* detector) {
+                                     const SimAdversary& adversary, Detector* detector, WarpCounter* counter) {
   code_ = code;
   adversary_ = adversary;
   detector_ = detector;
+  counter_ = counter;
   arguments_ = arguments;
   // Blocks differ, and a block runs the same in any order of blocks.
   generator_.seed(adversary.seed + 0x9e3779b97f4a7c15u * (block.block.x + 1));
@@ -51,6 +52,7 @@ std::optional<Finding> Executor::run(const Code& code, const Block& block, void*
   current_ = next();
   *view_ = &current().view;
   stacks_.switch_stack(&main_stack_, current().stack);
+  if (counter_) counter_->end_block();
   return std::move(finding_);
 }
 
@@ -70,6 +72,7 @@ void Executor::prepare(const Block& block) {
         block.block.x + int64_t(block.grid.x) * (block.block.y + int64_t(block.grid.y) * block.block.z);
     detector_->begin_block(number, num_threads_, shared_memory_, code_.shared_bytes, code_.margin_bytes);
   }
+  if (counter_) counter_->begin_block(num_threads_, shared_memory_, code_.shared_bytes);
   for (int t = 0; t < num_threads_; ++t) {
     Fiber& fiber = fibers_[size_t(t)];
     const auto n = unsigned(t);
@@ -253,7 +256,9 @@ bool Executor::arrive_at(unsigned id, unsigned threads, int line) {
 void Executor::finish_barrier(unsigned id) {
   Barrier& b = barriers_[id];
   for (int w = 0; w < num_warps_; ++w) {
-    warps_[size_t(w)].runnable |= b.waiting[size_t(w)];
+    const uint32_t waiting = b.waiting[size_t(w)];
+    if (counter_ && waiting && waiting == warps_[size_t(w)].alive) counter_->meet(w);
+    warps_[size_t(w)].runnable |= waiting;
   }
   for (int t = 0; t < num_threads_; ++t) {
     if (!(b.waiting[size_t(t / kWarpSize)] >> t % kWarpSize & 1)) continue;
@@ -264,6 +269,7 @@ void Executor::finish_barrier(unsigned id) {
 }
 
 unsigned Executor::barrier(unsigned id, unsigned threads, BlockVote vote, unsigned x, int line) {
+  if (counter_) counter_->barrier(current_, Site::line(line));
   const bool last = arrive_at(id, threads, line);
   Barrier& b = barriers_[id];
   if (vote != BlockVote::none) {
@@ -288,6 +294,7 @@ unsigned Executor::barrier(unsigned id, unsigned threads, BlockVote vote, unsign
 }
 
 void Executor::barrier_arrive(unsigned id, unsigned threads, int line) {
+  if (counter_) counter_->barrier(current_, Site::line(line));
   if (arrive_at(id, threads, line)) finish_barrier(id);
 }
 
@@ -343,6 +350,7 @@ bool Executor::try_warp_op(Fiber& fiber) {
     run_warp_op(fiber.op, mask);
   else if (detector_)
     sync_clocks(mask);
+  if (counter_ && mask == w.alive) counter_->meet(current_ / kWarpSize);
   w.runnable |= mask;
   return true;
 }
@@ -360,6 +368,7 @@ void Executor::run_warp_op(WarpOp op, uint32_t mask) {
     const int lane = std::countr_zero(left);
     lanes[size_t(lane)] = lane_of_warp(lane).lane;
   }
+  if (counter_) counter_->warp_op(op, lanes.data(), *this);
   execute_warp_op(op, lanes.data(), *this);
 }
 
@@ -371,9 +380,10 @@ unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned
 }
 
 void Executor::access(const void* at, unsigned bytes, unsigned alignment, Access access, const void* where) {
-  if (detector_ == nullptr || stacks_.contains(at)) return;
+  if ((detector_ == nullptr && counter_ == nullptr) || stacks_.contains(at)) return;
   if (reinterpret_cast<uintptr_t>(at) % alignment != 0) misaligned(at, bytes, alignment, Site::code(where));
-  detector_->access(current_, at, bytes, access, Site::code(where));
+  if (detector_) detector_->access(current_, at, bytes, access, Site::code(where));
+  if (counter_) counter_->access(current_, at, bytes, access, Site::code(where));
 }
 
 void Executor::misaligned(const void* at, unsigned bytes, unsigned alignment, Site site) {
@@ -390,6 +400,7 @@ unsigned long long Executor::atomic(device::sim::AtomicOp op, device::sim::Numbe
   const unsigned bytes = bytes_of(type);
   if (reinterpret_cast<uintptr_t>(at) % bytes != 0) misaligned(at, bytes, bytes, Site::line(line));
   if (detector_) detector_->access(current_, at, bytes, Access::atomic, Site::line(line));
+  if (counter_) counter_->access(current_, at, bytes, Access::atomic, Site::line(line));
   return execute_atomic(op, type, at, x, expected);
 }
 
@@ -431,6 +442,7 @@ void Executor::copy_async(unsigned to, const void* from, unsigned bytes, unsigne
                    .valid_bytes = uint8_t(valid_bytes),
                    .line = line};
   if (detector_) detector_->copy_begins(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
+  if (counter_) counter_->copy(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
   std::memset(copy.to, kPoison, bytes);
   const SimCompletion when = adversary_.completion;
   if (when == SimCompletion::early || (when == SimCompletion::random && random(2) == 0)) complete(copy);

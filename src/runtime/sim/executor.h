@@ -1,6 +1,7 @@
 // The state of the block that a thread of the host runs.
 #pragma once
 
+#include "runtime/sim/counters.h"
 #include "runtime/sim/detector.h"
 #include "runtime/sim/fiber.h"
 #include "runtime/sim/machine.h"
@@ -66,7 +67,7 @@ class Executor {
   static Executor& mine();
 
   std::optional<Finding> run(const Code& code, const Block& block, void* const* arguments,
-                             const SimAdversary& adversary, Detector* detector);
+                             const SimAdversary& adversary, Detector* detector, WarpCounter* counter);
 
   // ---- for the hooks, in the fiber that runs ----
   Fiber& current() { return fibers_[size_t(current_)]; }
@@ -119,6 +120,7 @@ class Executor {
   Code code_;
   SimAdversary adversary_;
   Detector* detector_ = nullptr;
+  WarpCounter* counter_ = nullptr;
   std::mt19937_64 generator_;
   void* const* arguments_ = nullptr;
   Stacks stacks_;

@@ -2,6 +2,8 @@
 
 #include "support/error.h"
 
+#include <tilewright/device/sim/hooks.h>
+
 #include <sys/mman.h>
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -16,7 +18,7 @@ namespace tilewright::sim {
 namespace {
 
 // CUDA gives a thread at most 512 KiB of local memory; pages that are not touched cost nothing.
-constexpr size_t kStackBytes = size_t(1) << 20;
+using device::sim::kStackBytes;
 constexpr size_t kGuardBytes = 4096;
 // Tops of neighbouring stacks lie in different sets of the first-level cache.
 constexpr size_t kColourBytes = 1088, kNumColours = 15;
@@ -101,13 +103,15 @@ void Stacks::reserve(int count) {
   if (memory_) ::munmap(memory_, size_);
   memory_ = nullptr;
   count_ = 0;
-  size_ = size_t(count) * kStackBytes;
+  size_ = size_t(count + 1) * kStackBytes;
   void* const memory =
       ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (memory == MAP_FAILED) throw toolchain_error("no memory for the stacks of {} simulated threads", count);
   memory_ = static_cast<char*>(memory);
   count_ = count;
   for (int i = 0; i < count; ++i) ::mprotect(bottom_of(i), kGuardBytes, PROT_NONE);
+  // Nothing else lies near above the last one: device/sim/checked.h takes it for a stack.
+  ::mprotect(bottom_of(count), kStackBytes, PROT_NONE);
 }
 
 Stacks::~Stacks() {

@@ -31,8 +31,8 @@ const device::sim::Hooks& hooks() {
 }
 
 std::optional<Finding> run_block(const Code& code, const Block& block, void* const* arguments,
-                                 const SimAdversary& adversary, Detector* detector) {
-  return Executor::mine().run(code, block, arguments, adversary, detector);
+                                 const SimAdversary& adversary, Detector* detector, WarpCounter* counter) {
+  return Executor::mine().run(code, block, arguments, adversary, detector, counter);
 }
 
 }  // namespace tilewright::sim

@@ -12,6 +12,7 @@
 namespace tilewright::sim {
 
 class Detector;
+class WarpCounter;
 
 // One kernel as its module gives it.
 struct Code {
@@ -31,8 +32,9 @@ struct Block {
 const device::sim::Hooks& hooks();
 
 // Runs one block to its end. `arguments`: the addresses of the kernel's arguments. May be called from several threads
-// at once. `detector`, of code compiled with TW_SIM_CHECKED, watches; then blocks run one after the other.
+// at once. `detector` and `counter`, of code compiled with TW_SIM_CHECKED, watch; then blocks run one after the other.
 std::optional<Finding> run_block(const Code& code, const Block& block, void* const* arguments,
-                                 const SimAdversary& adversary, Detector* detector = nullptr);
+                                 const SimAdversary& adversary, Detector* detector = nullptr,
+                                 WarpCounter* counter = nullptr);
 
 }  // namespace tilewright::sim

@@ -27,6 +27,8 @@ std::vector<std::string> flags(const SimTarget& target, CompilerKind kind) {
   return out;
 }
 
+int count_lines(std::string_view text) { return int(std::count(text.begin(), text.end(), '\n')); }
+
 }  // namespace
 
 std::shared_ptr<const Module> Module::compile(const std::string& text, const SourceMap& map,
@@ -36,11 +38,15 @@ std::shared_ptr<const Module> Module::compile(const std::string& text, const Sou
   auto out = std::make_shared<Module>();
   out->standalone_ = codegen::inline_device_headers(text, map, true);
   std::string& whole = out->standalone_.text;
+  const size_t last_include = text.rfind("\n#include ");
+  const size_t body = last_include == std::string::npos ? 0 : text.find('\n', last_include + 1) + 1;
+  out->includes_end_ = count_lines(std::string_view(text).substr(0, body));
+  out->headers_end_ = count_lines(whole) - count_lines(text) + out->includes_end_;
   int64_t shared_bytes = 0;
   for (const KernelShape& k : kernels) shared_bytes = std::max(shared_bytes, k.shared_bytes);
   whole += fmt::format("TW_SIM_MODULE({}, {})\n", shared_bytes, kMarginBytes);
   for (const KernelShape& k : kernels) whole += fmt::format("TW_SIM_ENTRY({})\n", k.symbol);
-  out->standalone_.source_map.locs.resize(size_t(std::count(whole.begin(), whole.end(), '\n')));
+  out->standalone_.source_map.locs.resize(size_t(count_lines(whole)));
   const HostSource source{
       .text = whole, .flags = flags(target, compiler.kind()), .source_map = &out->standalone_.source_map};
   out->loaded_ = compile_and_load(source, compiler, cache, {.keep_dir = keep_dir, .keep_object = target.checked});
@@ -59,16 +65,20 @@ std::shared_ptr<const Module> Module::compile(const std::string& text, const Sou
 
 std::map<uint64_t, int> Module::lines(const std::vector<Finding>& findings,
                                       const std::filesystem::path& temp_dir) const {
-  Dl_info info = {};
-  const bool found = ::dladdr(reinterpret_cast<const void*>(kernels_.front().enter), &info) != 0;
-  const uint64_t base = found ? reinterpret_cast<uint64_t>(info.dli_fbase) : 0;
-  // What returns to an address is the call before it.
-  const auto offset = [&](const Site& site) { return site.code_address() - base - 1; };
   std::vector<Site> sites;
   for (const Finding& f : findings) {
     sites.push_back(f.site);
     for (const Finding::Note& note : f.notes) sites.push_back(note.site);
   }
+  return lines(sites, temp_dir);
+}
+
+std::map<uint64_t, int> Module::lines(const std::vector<Site>& sites, const std::filesystem::path& temp_dir) const {
+  Dl_info info = {};
+  const bool found = ::dladdr(reinterpret_cast<const void*>(kernels_.front().enter), &info) != 0;
+  const uint64_t base = found ? reinterpret_cast<uint64_t>(info.dli_fbase) : 0;
+  // What returns to an address is the call before it.
+  const auto offset = [&](const Site& site) { return site.code_address() - base - 1; };
   std::set<uint64_t> addresses;
   for (const Site& site : sites) {
     if (site.is_code()) addresses.insert(offset(site));

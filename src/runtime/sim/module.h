@@ -33,14 +33,19 @@ class Module {
 
   // The line of the whole text (headers in front) of each place, 0 where it is not known.
   std::map<uint64_t, int> lines(const std::vector<Finding>& findings, const std::filesystem::path& temp_dir) const;
+  std::map<uint64_t, int> lines(const std::vector<Site>& sites, const std::filesystem::path& temp_dir) const;
   // A line without its indentation, and where it comes from.
   std::string source_line(int line) const;
   Loc loc(int line) const;
+  // The line of the text that was given; 0 for one of a header.
+  int text_line(int line) const { return line > headers_end_ ? line - headers_end_ + includes_end_ : 0; }
 
  private:
   codegen::StandaloneSource standalone_;
   std::shared_ptr<LoadedModule> loaded_;
   std::vector<Code> kernels_;
+  // The last line of the headers in the whole text, and of what includes them in the text that was given.
+  int headers_end_ = 0, includes_end_ = 0;
 };
 
 }  // namespace tilewright::sim

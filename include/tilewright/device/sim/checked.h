@@ -1,16 +1,22 @@
 #pragma once
 // What the host compiler calls at each access to memory under -fsanitize=thread: tells the simulator. No library of the
 // compiler is linked; registers and arrays of a thread, which are on its stack, the simulator knows.
-#include <tilewright/device/sim/hooks.h>
+#include <tilewright/device/sim/hook_table.h>
 
 #define TW_SIM_HOOK extern "C" __attribute__((no_sanitize("thread"), noinline, visibility("hidden"))) void
 
 namespace tilewright::device::sim {
-extern const Hooks* hooks;
+// Whether memory lies above this call on the stack of a thread, or so near above that stack that it is nobody's. Most
+// accesses are of that kind: registers and arrays of the thread.
+__attribute__((always_inline, no_sanitize("thread"))) inline bool on_stack(const void* at) {
+  const auto here = reinterpret_cast<unsigned long>(__builtin_frame_address(0));
+  return reinterpret_cast<unsigned long>(at) - here < kStackBytes;
 }
+}  // namespace tilewright::device::sim
 
 #define TW_SIM_ACCESS(NAME, BYTES, ALIGNMENT, KIND)                                                     \
   TW_SIM_HOOK NAME(void* at) {                                                                          \
+    if (tilewright::device::sim::on_stack(at)) return;                                                  \
     tilewright::device::sim::hooks->access(at, BYTES, ALIGNMENT, tilewright::device::sim::Access::KIND, \
                                            __builtin_return_address(0));                                \
   }

@@ -1,7 +1,7 @@
 #pragma once
 // The words of CUDA C++ for the host compiler: stands in front of simulated text. What the device library calls of
 // CUDA's own functions is here, with the meaning of the CUDA C++ Programming Guide and the CUDA Math API.
-#include <tilewright/device/sim/hooks.h>
+#include <tilewright/device/sim/hook_table.h>
 
 #define __device__
 #define __host__
@@ -25,12 +25,13 @@
 #define blockDim (tilewright::device::sim::thread_view()->block_dim)
 #define gridDim (tilewright::device::sim::thread_view()->grid_dim)
 
-// As much as the kernels of the text ask for.
+// As much as the kernels of the text ask for. Kernels, whose linkage is that of C, declare it again.
+extern "C" {
 extern __thread __attribute__((aligned(1024))) unsigned char shared_memory[];
+}
 
 namespace tilewright::device::sim {
 
-extern const Hooks* hooks;
 extern __thread const ThreadView* thread;
 // Not watched: it lies beside the shared memory of the block.
 #if defined(TW_SIM_CHECKED)
@@ -296,12 +297,12 @@ TW_SIM_UNCHECKED inline void __threadfence_system() { __atomic_thread_fence(__AT
   asm(".globl shared_memory\n.type shared_memory, @tls_object\n"                                                     \
       ".set shared_memory, tw_sim_shared_memory + " #MARGIN_BYTES "\n");                                             \
   namespace tilewright::device::sim {                                                                                \
-  const Hooks* hooks;                                                                                                \
   __thread const ThreadView* thread;                                                                                 \
   }                                                                                                                  \
   extern "C" {                                                                                                       \
+  __attribute__((visibility("hidden"))) tilewright::device::sim::Hooks tw_sim_hook_table;                            \
   TW_SIM_UNCHECKED __global__ void tw_sim_attach(const tilewright::device::sim::Hooks* hooks) {                      \
-    tilewright::device::sim::hooks = hooks;                                                                          \
+    tw_sim_hook_table = *hooks;                                                                                      \
   }                                                                                                                  \
   TW_SIM_UNCHECKED __global__ unsigned char* tw_sim_shared() { return tw_sim_shared_memory + MARGIN_BYTES; }         \
   TW_SIM_UNCHECKED __global__ const tilewright::device::sim::ThreadView** tw_sim_thread() {                          \

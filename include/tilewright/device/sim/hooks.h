@@ -7,6 +7,9 @@ struct Dim3 {
   unsigned x, y, z;
 };
 
+// Of the stack of each thread. So many bytes above the last of the stacks belong to nobody.
+constexpr unsigned long kStackBytes = 1ul << 20;
+
 // The thread that runs now, as its text reads it.
 struct ThreadView {
   Dim3 thread, block, block_dim, grid_dim;
