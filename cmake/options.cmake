@@ -1,5 +1,6 @@
 # Options and the compile flags that every target of the project shares.
-option(TILEWRIGHT_TESTS "Build the test suites (needs GoogleTest)" ON)
+option(TILEWRIGHT_TOOLS "Build tw and the examples (needs CLI11 and nlohmann-json)" ON)
+option(TILEWRIGHT_TESTS "Build the test suites (needs the tools and GoogleTest)" ON)
 option(TILEWRIGHT_BENCH "Build the benchmarks whose dependencies are found" ON)
 option(TILEWRIGHT_CHECKS "Run the verifier after each pass and other internal checks" OFF)
 option(TILEWRIGHT_WERROR "Treat compiler warnings as errors" OFF)

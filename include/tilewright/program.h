@@ -16,7 +16,7 @@ class Program {
   explicit Program(std::shared_ptr<const ir::Program> ir) : ir_(std::move(ir)) {}
 
   const std::string& name() const;
-  // The text form, which `tilewright::parse` reads back and the command line takes as a KERNEL.
+  // The text form, which `parse_program` reads back and the command line takes as a KERNEL.
   std::string print() const;
   const ir::Program& ir() const { return *ir_; }
 

@@ -17,8 +17,8 @@ void add_print_command(CLI::App& app, ExitStatus&) {
   };
   auto options = std::make_shared<Options>();
   command->add_option("KERNEL", options->kernel, "a printed-program file, or an example's name")->required();
-  command->add_flag("--source", options->source, "the generated source instead");
-  command->add_flag("--report", options->report, "target, tiles and remarks instead");
+  CLI::Option* source = command->add_flag("--source", options->source, "the generated source instead");
+  command->add_flag("--report", options->report, "target, tiles and remarks instead")->excludes(source);
   command->add_option("--target", options->target, "what to generate for")->capture_default_str();
   command->callback([options] {
     const tilewright::Program program = tw::load_kernel(options->kernel);
