@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,15 @@ std::string name_threads(const std::vector<int>& ids) {
   return out;
 }
 
+// "2 of 4 warps"
+std::string name_who_came(const std::array<WarpProducts, kMaxWarps>& products, int warp) {
+  const WarpProducts& own = products[size_t(warp)];
+  const int first = warp / kWarpsOfGroup * kWarpsOfGroup;
+  int came = 0;
+  for (int w = first; w < first + kWarpsOfGroup; ++w) came += products[size_t(w)].started >= own.started;
+  return fmt::format("{} of {} warps", came, kWarpsOfGroup);
+}
+
 }  // namespace
 
 Finding Executor::deadlock() const {
@@ -38,7 +48,11 @@ Finding Executor::deadlock() const {
   for (int t = 0; t < num_threads_; ++t) {
     const Fiber& f = fibers_[size_t(t)];
     if (f.ended) continue;
-    const unsigned barrier = f.wait == Fiber::Wait::barrier ? f.barrier : 0;
+    const unsigned barrier = f.wait == Fiber::Wait::barrier     ? f.barrier
+                             : f.wait == Fiber::Wait::mbarrier  ? f.mbarrier
+                             : f.wait == Fiber::Wait::registers ? f.registers
+                             : f.wait == Fiber::Wait::products  ? unsigned(t / kWarpSize)
+                                                                : 0;
     const uint32_t mask = f.wait == Fiber::Wait::warp ? f.lane->mask : 0;
     const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
       return g.wait == f.wait && g.barrier == barrier && g.mask == mask && g.line == f.line;
@@ -62,6 +76,22 @@ Finding Executor::deadlock() const {
       out.notes.push_back({fmt::format("{} {} at barrier {}, to which {} of {} threads came", who, verb, g.barrier,
                                        b.arrived, expected),
                            Site::line(g.line)});
+    } else if (g.wait == Fiber::Wait::mbarrier) {
+      out.notes.push_back({fmt::format("{} {} for {}", who, verb, state_of_mbarrier(g.barrier)),
+                           Site::line(g.line),
+                           {{-1, int64_t(g.barrier)}}});
+    } else if (g.wait == Fiber::Wait::products) {
+      out.notes.push_back(
+          {fmt::format("{} {} for products to which {} came", who, verb, name_who_came(products_, int(g.barrier))),
+           Site::line(g.line)});
+    } else if (g.wait == Fiber::Wait::registers) {
+      const unsigned held = launch_registers() * unsigned(num_warps_) - free_registers();
+      out.notes.push_back(
+          {fmt::format("{} {} for {} registers each: the {} threads of the block have {}, of which {} are "
+                       "free",
+                       who, verb, g.barrier, num_threads_, (held + free_registers()) * kWarpSize,
+                       free_registers() * kWarpSize),
+           Site::line(g.line)});
     } else {  // those that let others run first are never the last who could
       out.notes.push_back({fmt::format("{} {} for the lanes {:#x} of a warp", who, verb, g.mask), Site::line(g.line)});
     }
