@@ -36,10 +36,11 @@ std::optional<Finding> Executor::unfinished() const {
     return Finding{
         .kind = Finding::Kind::misuse, .text = fmt::format("the block ends before {}", what), .site = Site::line(line)};
   };
-  if (!loads_.empty()) return left("a bulk load into its shared memory has", loads_.front().line);
-  if (!arrivals_.empty()) return left("asynchronous copies into its shared memory have", arrivals_.front().line);
+  if (!loads_.empty()) return left("a bulk load into its shared memory has ended", loads_.front().line);
+  if (!arrivals_.empty())
+    return left("asynchronous copies into its shared memory have arrived", arrivals_.front().line);
   for (const WarpProducts& warp : products_) {
-    if (!warp.products.empty()) return left("a product of a warpgroup has", warp.products.front().line);
+    if (!warp.products.empty()) return left("anybody waited for a product of a warpgroup", warp.products.front().line);
   }
   for (int t = 0; t < num_threads_; ++t) {
     for (const BulkTransfer& store : fibers_[size_t(t)].stores.transfers) {

@@ -79,6 +79,9 @@ class Detector {
   // What an agent knows that several threads start together: what all of them know.
   Clock fork(std::span<const int> threads);
   void learn(int thread, int column, uint32_t time);
+  uint32_t time_of(int thread) const { return clock(thread)[size_t(thread)]; }
+  // Whether `thread` knows what `other` did at a time.
+  bool knows(int thread, int other, uint32_t time) const { return known(thread, other) >= time; }
   void agent_access(const Agent& agent, const void* at, unsigned bytes, Access access, AgentAccess part, Site site);
   // fence.proxy.async of a thread, for shared and global memory.
   void fence_async(int thread, bool shared, bool global);
@@ -128,6 +131,7 @@ class Detector {
     return before == now.thread || (before < num_threads_ && time <= floor_[t]) ||
            time <= clock(now.thread)[size_t(before)];
   }
+  uint32_t known(int thread, int column) const { return clock(thread)[size_t(column)]; }
   static uint32_t known(const Clock& clock, int column) {
     return size_t(column) < clock.size() ? clock[size_t(column)] : 0;
   }

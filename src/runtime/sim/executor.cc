@@ -75,6 +75,7 @@ void Executor::prepare(const Block& block) {
   products_ = {};
   orders_ = {};
   registers_ = {};
+  wanted_registers_ = {};
   waiting_for_registers_ = {};
   current_ = -1;  // before the first, whatever this thread of the host ran before
   shared_memory_ = code_.shared();

@@ -149,6 +149,7 @@ class Executor {
   // ---- mbarrier.cc ----
   static uint64_t mark_of(unsigned address);
   Mbarrier& mbarrier_at(unsigned address, const char* verb, int line);
+  void check_init_is_known(unsigned address, const Mbarrier& b, const char* verb, int line);
   void init_mbarrier(unsigned address, unsigned arrivals, int line);
   void invalidate_mbarrier(unsigned address, int line);
   void add_bytes(Mbarrier& b, int64_t bytes, int line);
@@ -192,7 +193,7 @@ class Executor {
   unsigned launch_registers() const;
   unsigned registers_of(int warp) const;
   unsigned free_registers() const;
-  bool take_registers(int warp, unsigned registers);
+  bool take_registers(int warp);
   void give_registers(int warp, unsigned registers, int line);
 
   Code code_;
@@ -217,6 +218,7 @@ class Executor {
   std::array<WarpProducts, kMaxWarps> products_;
   std::array<WarpgroupOrder, kMaxWarps / 4> orders_;
   std::array<unsigned, kMaxWarps> registers_ = {};              // of each thread of a warp; 0: as launched
+  std::array<unsigned, kMaxWarps> wanted_registers_ = {};       // that a warp waits for
   std::array<uint32_t, kMaxWarps> waiting_for_registers_ = {};  // lanes
 };
 

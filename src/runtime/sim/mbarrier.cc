@@ -36,7 +36,10 @@ Mbarrier& Executor::mbarrier_at(unsigned address, const char* verb, int line) {
                        verb, address),
            line);
   }
-  if (detector_) detector_->access(current_, at, kBytes, Access::atomic, Site::line(line));
+  if (detector_) {
+    check_init_is_known(address, found->second, verb, line);
+    detector_->access(current_, at, kBytes, Access::atomic, Site::line(line));
+  }
   uint64_t mark;
   std::memcpy(&mark, at, kBytes);
   if (mark != mark_of(address)) {
@@ -47,6 +50,17 @@ Mbarrier& Executor::mbarrier_at(unsigned address, const char* verb, int line) {
           .notes = {{.text = "initialised", .site = Site::line(found->second.init_line)}}});
   }
   return found->second;
+}
+
+// Accesses of a barrier are atomic, so that the first of them hides the initialisation from the detector.
+void Executor::check_init_is_known(unsigned address, const Mbarrier& b, const char* verb, int line) {
+  if (detector_->knows(current_, b.init_thread, b.init_time)) return;
+  stop({.kind = Finding::Kind::race,
+        .text = fmt::format("thread {} {} an mbarrier that thread {} initialises, and nothing orders the two", current_,
+                            verb, b.init_thread),
+        .site = Site::line(line),
+        .memory = {{-1, int64_t(address)}},
+        .notes = {{.text = fmt::format("thread {} initialises", b.init_thread), .site = Site::line(b.init_line)}}});
 }
 
 // What lies in the memory of a barrier: by this a write over it is seen.
@@ -69,6 +83,7 @@ void Executor::init_mbarrier(unsigned address, unsigned arrivals, int line) {
   std::memcpy(at, &mark, kBytes);
   Mbarrier barrier{.expected = arrivals, .pending = arrivals, .init_thread = current_, .init_line = line};
   if (detector_) {
+    barrier.init_time = detector_->time_of(current_);
     barrier.column = detector_->column_of(fmt::format("a copy for the mbarrier at byte {}", address));
     // A barrier that was here before has left its times behind.
     barrier.first_time = mbarrier_times_[address];
@@ -123,8 +138,9 @@ void Executor::arrive(unsigned address, unsigned count, int line) {
   Mbarrier& b = mbarriers_.at(address);
   if (count < 1 || count > b.pending) {
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("{} arrival{} at an mbarrier of {} whose phase {} lacks {}, and {} bytes", count,
-                              count == 1 ? "" : "s", b.expected, b.phase, b.pending, b.pending_bytes),
+          .text = fmt::format(
+              "thread {} arrives {} times at an mbarrier whose phase {} lacks {} of {} arrivals and {} bytes", current_,
+              count, b.phase, b.pending, b.expected, b.pending_bytes),
           .site = Site::line(line),
           .memory = {{-1, int64_t(address)}}});
   }

@@ -16,6 +16,7 @@ struct Mbarrier {
   int64_t pending_bytes = 0;
   uint32_t phase = 0;
   int init_thread = 0, init_line = 0;
+  uint32_t init_time = 0;                 // of that thread
   bool known_to_async = false;            // a fence by that thread came after init
   std::array<uint32_t, 32> waiting = {};  // lanes of each warp, for the end of this phase
   Clock arrived = {};                     // what those who came to this phase know

@@ -30,9 +30,12 @@ unsigned Executor::free_registers() const {
   return launch_registers() * unsigned(num_warps_) - held;  // of each lane of a warp
 }
 
-bool Executor::take_registers(int warp, unsigned registers) {
-  if (registers > registers_of(warp) + free_registers()) return false;
-  registers_[size_t(warp)] = registers;
+// Gives a warp what it waits for if there is as much.
+bool Executor::take_registers(int warp) {
+  unsigned& wanted = wanted_registers_[size_t(warp)];
+  if (wanted > registers_of(warp) + free_registers()) return false;
+  registers_[size_t(warp)] = wanted;
+  wanted = 0;
   return true;
 }
 
@@ -44,19 +47,18 @@ void Executor::give_registers(int warp, unsigned registers, int line) {
   }
   registers_[size_t(warp)] = registers;
   for (int w = 0; w < num_warps_; ++w) {
-    warps_[size_t(w)].runnable |= waiting_for_registers_[size_t(w)];
-    waiting_for_registers_[size_t(w)] = 0;
+    uint32_t& waiting = waiting_for_registers_[size_t(w)];
+    if (wanted_registers_[size_t(w)] == 0 || !take_registers(w)) continue;
+    warps_[size_t(w)].runnable |= waiting;
+    waiting = 0;
   }
 }
 
 void Executor::more_registers(unsigned registers, int line) {
   const int own = current_ / kWarpSize;
-  for (;;) {
-    device::sim::Lane lane{.mask = ~0u, .n = registers};
-    warp_op(device::sim::WarpOp::more_registers, &lane, line);
-    if (lane.result) return;
-    // Others may have given some away since this warp looked.
-    if (registers <= registers_of(own) + free_registers()) continue;
+  device::sim::Lane lane{.mask = ~0u, .n = registers};
+  warp_op(device::sim::WarpOp::more_registers, &lane, line);
+  while (wanted_registers_[size_t(own)] != 0) {
     current().registers = registers;
     waiting_for_registers_[size_t(own)] |= 1u << current_ % kWarpSize;
     wait(Fiber::Wait::registers, line);

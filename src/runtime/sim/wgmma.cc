@@ -61,15 +61,14 @@ void Executor::warpgroup_op(WarpOp op, Lane* const* lanes) {
     case WarpOp::wgmma_product: return start_product(lanes);
     case WarpOp::wgmma_commit: ++warp.committed; return;
     case WarpOp::fewer_registers: return give_registers(own, lanes[0]->n, line);
+    case WarpOp::more_registers:
+      wanted_registers_[size_t(own)] = lanes[0]->n;
+      take_registers(own);
+      return;
     default: break;
   }
-  bool done = false;
-  if (op == WarpOp::more_registers) {
-    done = take_registers(own, lanes[0]->n);
-  } else {
-    done = products_have_come(own, lanes[0]->n);
-    if (done) finish_groups(own, lanes[0]->n);
-  }
+  const bool done = products_have_come(own, lanes[0]->n);
+  if (done) finish_groups(own, lanes[0]->n);
   for (int l = 0; l < kWarpSize; ++l) lanes[l]->result = done;
 }
 

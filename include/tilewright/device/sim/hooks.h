@@ -40,7 +40,7 @@ enum class WarpOp : unsigned char {
   wgmma_product,    // wgmma.mma_async: d (+)= a * b, by descriptors
   wgmma_commit,     // wgmma.commit_group
   wgmma_wait,       // wgmma.wait_group: n pending; result 0: other warps have not come yet
-  more_registers,   // setmaxnreg.inc: n; result 0: they are not free yet
+  more_registers,   // setmaxnreg.inc: n
   fewer_registers,  // setmaxnreg.dec
 };
 
