@@ -116,6 +116,29 @@ TEST(SimMbarrier, CopiesThatArrive) {
   expect_race({init(64) + "mbarrier_arrive_after_copies(8192);\n" + copy + "mbarrier_wait(8192, 0);\n" + read}, 8, 10);
 }
 
+// sm_80 has mbarriers for cp.async, and no instruction that sleeps.
+TEST(SimMbarrier, BeforeSm90) {
+  for (const char* how : {"fair", "greedy+early", "reverse", "random+anytime+seed=2"}) {
+    const TextMachine machine(R"(extern "C" __global__ void k(const u32* in, u32* out) {
+  extern __shared__ unsigned char shared_memory[];
+  const u32* box = reinterpret_cast<u32*>(shared_memory);
+  if (threadIdx.x == 0) mbarrier_init(1024, 64);
+  sync_block();
+  copy_async<4>(4 * threadIdx.x, in + threadIdx.x);
+  mbarrier_arrive_after_copies(1024);
+  mbarrier_wait(1024, 0);
+  out[threadIdx.x] = box[63 - threadIdx.x];
+})",
+                              2048, std::string("sim:sm_80+checked+") + how);
+    std::vector<uint32_t> in(64), out(64);
+    for (uint32_t i = 0; i < 64; ++i) in[i] = i;
+    uint32_t *from = in.data(), *to = out.data();
+    const Outcome outcome = machine.run(1, 64, {&from, &to});
+    ASSERT_TRUE(outcome.findings.empty()) << how << ": " << outcome.findings[0].text;
+    for (uint32_t i = 0; i < 64; ++i) EXPECT_EQ(out[i], 63 - i) << how;
+  }
+}
+
 TEST(SimMbarrier, Misuse) {
   expect_found({"if (t == 9) mbarrier_arrive(8192);"}, misuse,
                "thread 9 arrives at an mbarrier at byte 8192 of shared memory, where none was initialised", 5);

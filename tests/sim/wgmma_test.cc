@@ -40,6 +40,19 @@ TEST(SimWgmma, OperandsNeedFenceAndBarrier) {
   expect_race(group(kFill + "fence_async_shared();\n\n" + end), 5, 10);
 }
 
+// cp.async writes as ordinary stores do.
+TEST(SimWgmma, OperandsByCpAsyncNeedAFence) {
+  const std::string copy =
+      "for (u32 i = t; i < 144; i += 128) copy_async<16>(16 * i, in + 4 * "
+      "i);\ncopy_async_commit();\ncopy_async_wait<0>();\n";
+  const std::string end = "sync_block();\n" + kDescriptors + kFence + kProduct + kCommit + kWait;
+  expect_clean(group(copy + "fence_async_shared();\n" + end));
+  expect_found(group(copy + end), race, "no fence_async_shared of the writer lies between", 11);
+  // In front of the wait it is too early.
+  expect_found(group("fence_async_shared();\n" + copy + end), race, "no fence_async_shared of the writer lies between",
+               12);
+}
+
 TEST(SimWgmma, OperandsAreReadUntilTheWait) {
   const std::string start = kStart + kFence + kProduct + kCommit;
   expect_clean(group(start + kWait + "sync_block();\nbox[t] = 0;\n" + kOut), 512,

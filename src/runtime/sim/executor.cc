@@ -382,7 +382,6 @@ void Executor::run_warp_op(WarpOp op, uint32_t mask) {
     const int lane = std::countr_zero(left);
     lanes[size_t(lane)] = lane_of_warp(lane).lane;
   }
-  if (op >= WarpOp::wgmma_fence) return warpgroup_op(op, lanes.data());
   execute_warp_op(op, lanes.data(), *this);
 }
 

@@ -118,6 +118,7 @@ class Executor {
   void bulk_wait(unsigned pending, bool read_only);
   // ---- wgmma.cc ----
   void wgmma_wait(unsigned pending, int line);
+  void warpgroup_op(device::sim::WarpOp op, device::sim::Lane* const* lanes);
   void more_registers(unsigned registers, int line);
 
  private:
@@ -177,7 +178,6 @@ class Executor {
   void note_store(const BulkTransfer& store, const BulkStores& stores);
 
   // ---- wgmma.cc ----
-  void warpgroup_op(device::sim::WarpOp op, device::sim::Lane* const* lanes);
   void start_product(device::sim::Lane* const* lanes);
   void check_order(const WarpgroupProduct& product, int line);
   Accumulators& accumulators_of(WarpProducts& warp, device::sim::Lane* const* lanes, int registers, int line);
