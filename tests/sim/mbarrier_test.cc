@@ -24,9 +24,10 @@ TEST(SimMbarrier, ArrivalsReleaseAndWaitsAcquire) {
   expect_race({init(32) + "if (t < 32) {\nbox[t] = t;\nmbarrier_arrive(8192);\nout[t] = box[t ^ 1];\n}"}, 8, 10);
   expect_race({init(32) + kProduce + "\nout[t - 32] = box[63 - t];\n}"}, 8, 12);
   // In the wrong order.
-  expect_race({init(32) + "if (t < 32) {\nmbarrier_arrive(8192);\nbox[t] = t;\n} else {\nmbarrier_wait(8192, 0);\n"
-                          "out[t - 32] = box[63 - t];\n}"},
-              9, 12);
+  expect_race({init(32) +
+               "if (t < 32) {\nmbarrier_arrive(8192);\nbox[t] = t;\nsync_warp();\n} else {\nmbarrier_wait(8192, 0);\n"
+               "out[t - 32] = box[63 - t];\n}"},
+              9, 13);
 }
 
 // The phase before the first counts as ended: parity 1 passes at once, and orders nothing.

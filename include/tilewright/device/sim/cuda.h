@@ -26,8 +26,10 @@
 #define blockDim (tilewright::device::sim::thread_view()->block_dim)
 #define gridDim (tilewright::device::sim::thread_view()->grid_dim)
 
-// As much as the kernels of the text ask for.
+// As much as the kernels of the text ask for. Kernels, whose linkage is that of C, declare it again.
+extern "C" {
 extern __thread __attribute__((aligned(1024))) unsigned char shared_memory[];
+}
 
 namespace tilewright::device::sim {
 
