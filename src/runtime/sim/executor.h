@@ -18,6 +18,7 @@
 namespace tilewright::sim {
 
 struct TensorBox;
+struct Waiting;
 
 constexpr int kWarpSize = 32, kMaxWarps = 32, kNumBarriers = 16;
 
@@ -136,6 +137,7 @@ class Executor {
   bool try_warp_op(Fiber& fiber);
   void run_warp_op(device::sim::WarpOp op, uint32_t mask);
   Finding deadlock() const;
+  Finding::Note describe(const Waiting& waiting) const;
   static void complete(PendingCopy& copy);
   unsigned char* shared_at(int thread, unsigned address, unsigned bytes, int line);
   void sync_clocks(uint32_t mask);
