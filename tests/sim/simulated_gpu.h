@@ -25,6 +25,7 @@ struct SimulatedDevice {
     std::string arch() const { return "sm_90a"; }
   };
   Properties properties() const { return {}; }
+  void synchronize() const {}
 };
 
 }  // namespace tilewright::test
@@ -76,21 +77,19 @@ T to_parameter(const T& value) {
 
 struct SimulatedKernel {
   sim::Code code;
-  int64_t static_shared_bytes = 0;
+  bool has_arrays = false;   // in shared memory, declared with their size
   void allow_shared(int) {}  // it has enough
 };
 
 class SimulatedModule {
  public:
   explicit SimulatedModule(const std::string& text);
-  SimulatedKernel kernel(const std::string& name) const {
-    return {code_->kernels()[numbers_.at(name)], static_shared_bytes_};
-  }
+  SimulatedKernel kernel(const std::string& name) const { return {code_->kernels()[numbers_.at(name)], has_arrays_}; }
 
  private:
   std::map<std::string, size_t> numbers_;
   std::shared_ptr<const sim::Module> code_;
-  int64_t static_shared_bytes_ = 0;
+  bool has_arrays_ = false;
 };
 
 class GpuTest : public testing::Test {
@@ -117,6 +116,10 @@ class GpuTest : public testing::Test {
   void run(const SimulatedKernel& kernel, const cuda::LaunchConfig& config, const Parameters&... parameters) {
     auto values = std::make_tuple(to_parameter(parameters)...);
     std::apply([&](auto&... each) { run_blocks(kernel, config, {&each...}); }, values);
+  }
+  template <class... Parameters>
+  void launch(const SimulatedKernel& kernel, const cuda::LaunchConfig& config, const Parameters&... parameters) {
+    run(kernel, config, parameters...);
   }
 
  private:
