@@ -108,15 +108,7 @@ std::vector<Piece> Executor::pieces_of_box(const TensorBox& box, const BulkCopy&
   return out;
 }
 
-std::vector<Piece> Executor::pieces_of(const BulkCopy& copy, BulkTransfer& transfer, int line) {
-  if (copy.map) {
-    const TensorBox box = decode_tensor_map(copy.map);
-    check_box(box, copy, line);
-    transfer.type = box.type;
-    transfer.fill_nan = box.fill_nan;
-    return pieces_of_box(box, copy, line);
-  }
-  transfer.type = type_of(copy);
+std::vector<Piece> Executor::pieces_of_rows(const BulkCopy& copy, int line) {
   const auto global = reinterpret_cast<uintptr_t>(copy.global);
   if (copy.bytes % kPieceBytes != 0 || global % kPieceBytes != 0) {
     refuse(fmt::format("a bulk copy of {} bytes at address {:#x} of global memory; multiples of {} are possible",
@@ -132,29 +124,41 @@ std::vector<Piece> Executor::pieces_of(const BulkCopy& copy, BulkTransfer& trans
 }
 
 void Executor::bulk_copy(const BulkCopy& copy, int line) {
-  BulkTransfer transfer{.pieces = {}, .thread = current_, .line = line};
-  transfer.pieces = pieces_of(copy, transfer, line);
-  transfer.reduce = copy.reduce;
-  if (copy.reduce != AtomicOp::exchange && cuda::bytes_of(transfer.type) == 1) {
+  TensorBox box{.type = type_of(copy)};
+  if (copy.map) {
+    box = decode_tensor_map(copy.map);
+    check_box(box, copy, line);
+  }
+  if (copy.reduce != AtomicOp::exchange && cuda::bytes_of(box.type) == 1) {
     refuse("a bulk reduction of elements of one byte", line);
   }
-  copy.load ? start_load(std::move(transfer), copy.barrier) : start_store(std::move(transfer));
+  if (copy.load) check_barrier_of_load(copy.barrier, line);
+  BulkTransfer transfer{.pieces = copy.map ? pieces_of_box(box, copy, line) : pieces_of_rows(copy, line),
+                        .thread = current_,
+                        .line = line};
+  transfer.barrier = copy.barrier;
+  transfer.fill_nan = box.fill_nan;
+  transfer.reduce = copy.reduce;
+  transfer.type = box.type;
+  copy.load ? start_load(std::move(transfer)) : start_store(std::move(transfer));
 }
 
 // ---- Loads ----
 
-void Executor::start_load(BulkTransfer load, unsigned barrier) {
-  const Mbarrier& b = mbarrier_at(barrier, "names", load.line);
-  if (!b.known_to_async) {
-    stop({.kind = Finding::Kind::race,
-          .text = fmt::format("thread {} names an mbarrier that the asynchronous proxy does not know: no "
-                              "fence_mbarrier_init of thread {} lies behind its initialisation",
-                              current_, b.init_thread),
-          .site = Site::line(load.line),
-          .memory = {{-1, int64_t(barrier)}},
-          .notes = {{.text = "initialised", .site = Site::line(b.init_line)}}});
-  }
-  load.barrier = barrier;
+void Executor::check_barrier_of_load(unsigned barrier, int line) {
+  const Mbarrier& b = mbarrier_at(barrier, "names", line);
+  if (b.known_to_async) return;
+  stop({.kind = Finding::Kind::race,
+        .text = fmt::format("thread {} names an mbarrier that the asynchronous proxy does not know: no "
+                            "fence_mbarrier_init of thread {} lies behind its initialisation",
+                            current_, b.init_thread),
+        .site = Site::line(line),
+        .memory = {{-1, int64_t(barrier)}},
+        .notes = {{.text = "initialised", .site = Site::line(b.init_line)}}});
+}
+
+void Executor::start_load(BulkTransfer load) {
+  const Mbarrier& b = mbarriers_.at(load.barrier);
   if (detector_) {
     load.clock = detector_->fork(current_);
     const Agent agent{.column = b.column, .time = b.first_time + b.phase + 1, .clock = load.clock};
@@ -170,11 +174,20 @@ void Executor::start_load(BulkTransfer load, unsigned barrier) {
 }
 
 void Executor::complete_load(size_t index) {
-  const BulkTransfer load = std::move(loads_[index]);
-  loads_.erase(loads_.begin() + std::ptrdiff_t(index));
-  const auto found = mbarriers_.find(load.barrier);
-  if (found == mbarriers_.end()) refuse("a bulk load ends at an mbarrier that was invalidated", load.line);
+  const unsigned barrier = loads_[index].barrier;
+  const int line = loads_[index].line;
+  const auto bytes = int64_t(loads_[index].pieces.size() * kPieceBytes);
+  const auto found = mbarriers_.find(barrier);
+  if (found == mbarriers_.end()) refuse("a bulk load ends at an mbarrier that was invalidated", line);
   Mbarrier& b = found->second;
+  land(loads_[index], b);
+  loads_.erase(loads_.begin() + std::ptrdiff_t(index));
+  add_bytes(b, -bytes, line);
+  end_phase_if_complete(b);
+}
+
+// The bytes of a load come, in the phase that its barrier is in.
+void Executor::land(const BulkTransfer& load, Mbarrier& b) {
   const Agent agent{.column = b.column, .time = b.first_time + b.phase + 1, .clock = load.clock};
   for (const Piece& p : load.pieces) {
     if (p.bytes > 0) std::memcpy(p.shared, p.global, p.bytes);
@@ -185,8 +198,6 @@ void Executor::complete_load(size_t index) {
     detector_->agent_access(agent, p.global, p.bytes, Access::read, AgentAccess::end, Site::line(load.line));
   }
   if (detector_) join_agent(b, agent);
-  add_bytes(b, -int64_t(load.pieces.size() * kPieceBytes), load.line);
-  end_phase_if_complete(b);
 }
 
 // ---- Stores and reductions ----
@@ -234,9 +245,9 @@ void Executor::write_target(BulkTransfer& store) {
   store.written = true;
   const unsigned char* from = store.read.data();
   for (const Piece& p : store.pieces) {
-    if (store.reduce == AtomicOp::exchange)
+    if (p.bytes > 0 && store.reduce == AtomicOp::exchange)
       std::memcpy(p.global, from, p.bytes);
-    else
+    else if (p.bytes > 0)
       reduce_elements(store.reduce, store.type, p.global, from, p.bytes);
     from += kPieceBytes;
   }

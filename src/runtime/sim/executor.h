@@ -105,6 +105,7 @@ class Executor {
   // PTX activemask: the lanes of this warp that come to the same line before anything else must happen.
   uint32_t active_mask(int line);
   // Ends the block with a finding; does not return to the fiber.
+  // What lies on the fiber's stack is not destroyed: nothing there may own memory.
   [[noreturn]] void stop(Finding finding);
   [[noreturn]] void refuse(std::string text, int line);  // with one of misuse
   [[noreturn]] void unsupported(const char* what, int line);
@@ -163,16 +164,19 @@ class Executor {
   unsigned test_mbarrier(unsigned address, unsigned parity, int line);
   void wait_for_mbarrier(unsigned address, unsigned parity, int line);
   void complete_arrival(size_t index);
+  void complete_copies(const CopiesArrival& arrival, Mbarrier& b);
   static void join_agent(Mbarrier& b, const Agent& agent);
   std::string state_of_mbarrier(unsigned address) const;
   Finding endless_test(unsigned address, unsigned parity, int line) const;
 
   // ---- bulk_copies.cc ----
   unsigned char* shared_range(unsigned address, unsigned bytes, unsigned alignment, int line);
-  std::vector<Piece> pieces_of(const device::sim::BulkCopy& copy, BulkTransfer& transfer, int line);
+  std::vector<Piece> pieces_of_rows(const device::sim::BulkCopy& copy, int line);
   std::vector<Piece> pieces_of_box(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
   void check_box(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
-  void start_load(BulkTransfer transfer, unsigned barrier);
+  void check_barrier_of_load(unsigned barrier, int line);
+  void start_load(BulkTransfer load);
+  void land(const BulkTransfer& load, Mbarrier& b);
   void start_store(BulkTransfer transfer);
   void complete_load(size_t index);
   void read_source(BulkTransfer& store);

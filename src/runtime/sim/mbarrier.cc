@@ -60,7 +60,7 @@ void Executor::check_init_is_known(unsigned address, const Mbarrier& b, const ch
                             verb, b.init_thread),
         .site = Site::line(line),
         .memory = {{-1, int64_t(address)}},
-        .notes = {{.text = fmt::format("thread {} initialises", b.init_thread), .site = Site::line(b.init_line)}}});
+        .notes = {{.text = "initialised", .site = Site::line(b.init_line)}}});
 }
 
 // What lies in the memory of a barrier: by this a write over it is seen.
@@ -207,11 +207,16 @@ void Executor::rest(int line) {
 // ---- cp.async that arrives ----
 
 void Executor::complete_arrival(size_t index) {
-  const CopiesArrival arrival = std::move(arrivals_[index]);
+  const unsigned barrier = arrivals_[index].barrier;
+  const int line = arrivals_[index].line;
+  const auto found = mbarriers_.find(barrier);
+  if (found == mbarriers_.end()) refuse("copies arrive at an mbarrier that was invalidated", line);
+  complete_copies(arrivals_[index], found->second);
   arrivals_.erase(arrivals_.begin() + std::ptrdiff_t(index));
-  const auto found = mbarriers_.find(arrival.barrier);
-  if (found == mbarriers_.end()) refuse("copies arrive at an mbarrier that was invalidated", arrival.line);
-  Mbarrier& b = found->second;
+  arrive(barrier, 1, line);
+}
+
+void Executor::complete_copies(const CopiesArrival& arrival, Mbarrier& b) {
   Fiber& fiber = fibers_[size_t(arrival.thread)];
   const Agent agent{.column = b.column, .time = b.first_time + b.phase + 1, .clock = arrival.clock, .generic = true};
   for (size_t i = 0; i < fiber.copies.size() && fiber.copies_waited + i < arrival.copies; ++i) {
@@ -225,7 +230,6 @@ void Executor::complete_arrival(size_t index) {
     }
   }
   if (detector_) join_agent(b, agent);
-  arrive(arrival.barrier, 1, arrival.line);
 }
 
 // What an agent that comes to a barrier did and knows is known to those who wait.
