@@ -50,19 +50,6 @@ void Detector::learn(int thread, int column, uint32_t time) {
   known = std::max(known, time);
 }
 
-void Detector::agent_access(const Agent& agent, const void* at, unsigned bytes, Access access, AgentAccess part,
-                            Site site) {
-  const Event now{.thread = agent.column, .access = access, .site = site, .is_copy = false, .agent = &agent};
-  for_cells(at, bytes, now, [&](Cell& c, const Memory& memory) {
-    // What somebody wrote over was reported.
-    if (part == AgentAccess::end && access != Access::read && !c.pending) return;
-    if (part != AgentAccess::end || access == Access::read) check(c, now, memory);
-    if (part == AgentAccess::begin && access == Access::read) return;
-    access == Access::read ? note_read(c, now) : note_write(c, now);
-    c.pending = access != Access::read && part == AgentAccess::begin;
-  });
-}
-
 // ---- The asynchronous proxy ----
 
 void Detector::fence_async(int thread, bool shared, bool global) {

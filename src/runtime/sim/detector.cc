@@ -67,6 +67,25 @@ Detector::Cell& Detector::cell(const Memory& memory, int unit_bytes) {
   return (*page)[size_t(index % kCellsPerPage)];
 }
 
+// Calls fn(cell, memory) for each part of what is accessed; nothing where nobody shares it.
+template <class Function>
+void Detector::for_cells(const void* at, unsigned bytes, const Event& event, const Function& fn) {
+  const auto* const begin = static_cast<const unsigned char*>(at);
+  const auto each = [&](int tensor, int64_t offset, int unit) {
+    for (int64_t o = offset / unit * unit; o < offset + bytes; o += unit) {
+      const Memory memory{tensor, o};
+      fn(cell(memory, unit), memory);
+    }
+  };
+  if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_)
+    return each(-1, begin - shared_, shared_unit_bytes_);
+  for (size_t t = 0; t < tensors_.size(); ++t) {
+    const Region& r = tensors_[t].region;
+    if (begin >= r.begin && begin + bytes <= r.begin + r.bytes) return each(int(t), begin - r.begin, r.unit_bytes);
+  }
+  outside(at, bytes, event);
+}
+
 void Detector::access(int thread, const void* at, unsigned bytes, Access access, Site site) {
   const Event now{thread, access, site};
   for_cells(at, bytes, now, [&](Cell& c, const Memory& memory) {
@@ -103,6 +122,19 @@ void Detector::copy_ends(int thread, const void* to, const void* from, unsigned 
   for_cells(from, valid_bytes, read, [&](Cell& c, const Memory& memory) {
     check(c, read, memory);
     note_read(c, read);
+  });
+}
+
+void Detector::agent_access(const Agent& agent, const void* at, unsigned bytes, Access access, AgentAccess part,
+                            Site site) {
+  const Event now{.thread = agent.column, .access = access, .site = site, .is_copy = false, .agent = &agent};
+  for_cells(at, bytes, now, [&](Cell& c, const Memory& memory) {
+    // What somebody wrote over was reported.
+    if (part == AgentAccess::end && access != Access::read && !c.pending) return;
+    if (part != AgentAccess::end || access == Access::read) check(c, now, memory);
+    if (part == AgentAccess::begin && access == Access::read) return;
+    access == Access::read ? note_read(c, now) : note_write(c, now);
+    c.pending = access != Access::read && part == AgentAccess::begin;
   });
 }
 

@@ -181,23 +181,4 @@ class Detector {
   std::set<std::tuple<Finding::Kind, uint64_t, uint64_t>> known_;
 };
 
-// Calls fn(cell, memory) for each part of what is accessed; nothing where nobody shares it.
-template <class Function>
-void Detector::for_cells(const void* at, unsigned bytes, const Event& event, const Function& fn) {
-  const auto* const begin = static_cast<const unsigned char*>(at);
-  const auto each = [&](int tensor, int64_t offset, int unit) {
-    for (int64_t o = offset / unit * unit; o < offset + bytes; o += unit) {
-      const Memory memory{tensor, o};
-      fn(cell(memory, unit), memory);
-    }
-  };
-  if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_)
-    return each(-1, begin - shared_, shared_unit_bytes_);
-  for (size_t t = 0; t < tensors_.size(); ++t) {
-    const Region& r = tensors_[t].region;
-    if (begin >= r.begin && begin + bytes <= r.begin + r.bytes) return each(int(t), begin - r.begin, r.unit_bytes);
-  }
-  outside(at, bytes, event);
-}
-
 }  // namespace tilewright::sim
