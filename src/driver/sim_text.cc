@@ -109,8 +109,9 @@ std::vector<Error> SimText::errors(size_t kernel, const std::vector<sim::Finding
     if (line > 0) std::move(error).note("generated text: " + code_->source_line(line));
     for (const sim::Finding::Note& note : f.notes) {
       const int at = lines.at(note.site.value);
-      std::move(error).note(at > 0 ? fmt::format("{}: {}", note.text, code_->source_line(at)) : note.text,
-                            code_->loc(at));
+      std::string about = note.text;
+      if (!note.memory.empty()) about = fmt::format("{}: {}", memory_name(kernel, note.memory[0], bound), about);
+      std::move(error).note(at > 0 ? fmt::format("{}: {}", about, code_->source_line(at)) : about, code_->loc(at));
     }
     out.push_back(std::move(error));
   }

@@ -69,6 +69,7 @@ T to_parameter(const T& value) {
 
 class GpuTest : public testing::Test {
  protected:
+  using Kernel = cuda::Kernel;
   // What all tests of the process share.
   struct Machine {
     std::shared_ptr<const cuda::Driver> driver;

@@ -8,7 +8,7 @@ namespace tilewright::test {
 
 namespace {
 
-constexpr int64_t kMostShared = 99 * 1024;
+constexpr int64_t kMostShared = 227 * 1024;
 
 std::vector<sim::KernelShape> kernels_of(const std::string& text) {
   static const std::regex kKernel(R"(__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\()");
@@ -19,9 +19,40 @@ std::vector<sim::KernelShape> kernels_of(const std::string& text) {
   return out;
 }
 
+constexpr int64_t kSlotBytes = 8192;  // for each array in shared memory
+
+// What a kernel declares in shared memory, as references into the simulated block's: in each function from its end on
+// downwards, as dynamic shared memory begins at 0.
+std::string with_placed_arrays(const std::string& text, bool& has_arrays) {
+  static const std::regex kDynamic(R"(extern __shared__ ([\w ]+) (\w+)\[\];)");
+  static const std::regex kStatic(R"(((?:alignas\(\d+\) |static )*)__shared__ ((?:volatile )?\w+) ([^;]+);)");
+  static const std::regex kArray(R"((\w+)((?:\[[^\]]*\])*)(?:, )?)");
+  const std::string from = std::regex_replace(text, kDynamic, "$1* const $2 = reinterpret_cast<$1*>(shared_memory);");
+  std::string out;
+  size_t done = 0;
+  int64_t place = kMostShared;
+  for (std::sregex_iterator it(from.begin(), from.end(), kStatic), end; it != end; ++it) {
+    const std::string between = from.substr(done, size_t(it->position()) - done);
+    if (between.find("__global__") != std::string::npos || between.find("__device__") != std::string::npos)
+      place = kMostShared;
+    out += between;
+    done = size_t(it->position() + it->length());
+    const std::string type = (*it)[2], arrays = (*it)[3];
+    for (std::sregex_iterator a(arrays.begin(), arrays.end(), kArray); a != end; ++a) {
+      const std::string name = (*a)[1];
+      place -= kSlotBytes;
+      has_arrays = true;
+      out += "using shared_" + name + " = " + type + (*a)[2].str() + "; shared_" + name + "& " + name +
+             " = *reinterpret_cast<shared_" + name + "*>(shared_memory + " + std::to_string(place) + "); ";
+    }
+  }
+  return out + from.substr(done);
+}
+
 }  // namespace
 
-SimulatedModule::SimulatedModule(const std::string& text) {
+SimulatedModule::SimulatedModule(const std::string& original) {
+  const std::string text = with_placed_arrays(original, has_arrays_);
   Tools& tools = Tools::get();
   SourceMap map;
   map.locs.resize(size_t(std::count(text.begin(), text.end(), '\n')) + 1);
@@ -31,8 +62,10 @@ SimulatedModule::SimulatedModule(const std::string& text) {
       sim::Module::compile(text + "\n", map, kernels, sim_target_from_name("sim:sm_90a"), tools.compiler, tools.cache);
 }
 
-void GpuTest::run_blocks(sim::Code kernel, const cuda::LaunchConfig& config, std::vector<void*> arguments) {
-  kernel.shared_bytes = config.dynamic_shared_bytes;
+void GpuTest::run_blocks(const SimulatedKernel& simulated, const cuda::LaunchConfig& config,
+                         std::vector<void*> arguments) {
+  sim::Code kernel = simulated.code;
+  kernel.shared_bytes = simulated.has_arrays ? kMostShared : int64_t(config.dynamic_shared_bytes);
   const auto dim = [](const auto& d) { return device::sim::Dim3{unsigned(d[0]), unsigned(d[1]), unsigned(d[2])}; };
   sim::Block block{.block = {}, .grid = dim(config.grid), .threads = dim(config.block)};
   for (block.block.z = 0; block.block.z < block.grid.z; ++block.block.z) {

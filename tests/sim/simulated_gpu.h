@@ -2,7 +2,9 @@
 #pragma once
 
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/tensor_map.h"
 #include "runtime/sim/module.h"
+#include "runtime/sim/tensor_map.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +16,28 @@
 #include <string>
 #include <tuple>
 #include <vector>
+
+namespace tilewright::test {
+
+struct SimulatedDevice {
+  struct Properties {
+    int capability_major = 9;
+    std::string arch() const { return "sm_90a"; }
+  };
+  Properties properties() const { return {}; }
+  void synchronize() const {}
+};
+
+}  // namespace tilewright::test
+
+namespace tilewright::cuda {
+
+// In place of the driver's.
+inline TensorMap encode_tensor_map(const test::SimulatedDevice&, const TensorMapSpec& spec, void* tensor) {
+  return sim::encode_tensor_map(spec, tensor);
+}
+
+}  // namespace tilewright::cuda
 
 namespace tilewright::test {
 
@@ -51,18 +75,34 @@ T to_parameter(const T& value) {
   return value;
 }
 
+struct SimulatedKernel {
+  sim::Code code;
+  bool has_arrays = false;   // in shared memory, declared with their size
+  void allow_shared(int) {}  // it has enough
+};
+
 class SimulatedModule {
  public:
   explicit SimulatedModule(const std::string& text);
-  const sim::Code& kernel(const std::string& name) const { return code_->kernels()[numbers_.at(name)]; }
+  SimulatedKernel kernel(const std::string& name) const { return {code_->kernels()[numbers_.at(name)], has_arrays_}; }
 
  private:
   std::map<std::string, size_t> numbers_;
   std::shared_ptr<const sim::Module> code_;
+  bool has_arrays_ = false;
 };
 
 class GpuTest : public testing::Test {
  protected:
+  using Kernel = SimulatedKernel;
+  struct Machine {
+    const SimulatedDevice* device;
+    std::string why_not;
+  };
+  static Machine machine() {
+    static const SimulatedDevice device;
+    return {&device, ""};
+  }
   std::optional<SimulatedModule> module(const std::string& text) { return SimulatedModule(text); }
   template <class T>
   Array<T> array(const std::vector<T>& values) {
@@ -73,13 +113,17 @@ class GpuTest : public testing::Test {
     return Array<T>(size);
   }
   template <class... Parameters>
-  void run(const sim::Code& kernel, const cuda::LaunchConfig& config, const Parameters&... parameters) {
+  void run(const SimulatedKernel& kernel, const cuda::LaunchConfig& config, const Parameters&... parameters) {
     auto values = std::make_tuple(to_parameter(parameters)...);
     std::apply([&](auto&... each) { run_blocks(kernel, config, {&each...}); }, values);
   }
+  template <class... Parameters>
+  void launch(const SimulatedKernel& kernel, const cuda::LaunchConfig& config, const Parameters&... parameters) {
+    run(kernel, config, parameters...);
+  }
 
  private:
-  static void run_blocks(sim::Code kernel, const cuda::LaunchConfig& config, std::vector<void*> arguments);
+  static void run_blocks(const SimulatedKernel& kernel, const cuda::LaunchConfig& config, std::vector<void*> arguments);
 };
 
 }  // namespace tilewright::test

@@ -16,7 +16,8 @@ TextMachine::TextMachine(const std::string& body, int64_t shared_bytes, const st
     : target(sim_target_from_name(name)) {
   Tools& tools = Tools::get();
   std::string text;
-  for (const char* header : {"async_copy", "atomic", "barrier", "language", "matrix", "memory", "mma", "warp"}) {
+  for (const char* header : {"async_copy", "atomic", "barrier", "cluster", "fence", "grid", "language", "matrix",
+                             "mbarrier", "memory", "mma", "tma", "warp", "wgmma_bf16", "wgmma_f16"}) {
     text += std::string("#include <tilewright/device/cuda/") + header + ".h>\n";
   }
   text += std::string("using namespace tilewright::device;\n") + kFirstLine + "\n" + body + "\n";

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -24,48 +25,79 @@ std::string name_threads(const std::vector<int>& ids) {
   return out;
 }
 
+// "2 of 4 warps"
+std::string name_who_came(const std::array<WarpProducts, kMaxWarps>& products, int warp) {
+  const WarpProducts& own = products[size_t(warp)];
+  const int first = warp / kWarpsOfGroup * kWarpsOfGroup;
+  int came = 0;
+  for (int w = first; w < first + kWarpsOfGroup; ++w) came += products[size_t(w)].started >= own.started;
+  return fmt::format("{} of {} warps", came, kWarpsOfGroup);
+}
+
 }  // namespace
 
+// Threads that wait at the same place for the same.
+struct Waiting {
+  Fiber::Wait wait;
+  unsigned what;  // number of the barrier, address of the mbarrier, warp, registers
+  uint32_t mask;
+  int line;
+  std::vector<int> threads;
+};
+
+Finding::Note Executor::describe(const Waiting& w) const {
+  const std::string who = name_threads(w.threads) + (w.threads.size() == 1 ? " waits" : " wait");
+  Finding::Note out{.text = {}, .site = Site::line(w.line)};
+  switch (w.wait) {
+    case Fiber::Wait::barrier: {
+      const Barrier& b = barriers_[w.what];
+      out.text = fmt::format("{} at barrier {}, to which {} of {} threads came", who, w.what, b.arrived,
+                             b.whole_block ? unsigned(num_alive_) : b.expected);
+      break;
+    }
+    case Fiber::Wait::mbarrier:
+      out.text = fmt::format("{} for {}", who, state_of_mbarrier(w.what));
+      out.memory = {{-1, int64_t(w.what)}};
+      break;
+    case Fiber::Wait::products:
+      out.text = fmt::format("{} for products to which {} came", who, name_who_came(products_, int(w.what)));
+      break;
+    case Fiber::Wait::registers:
+      out.text = fmt::format("{} for {} registers each: the {} threads of the block have {}, of which {} are free", who,
+                             w.what, num_threads_, launch_registers() * unsigned(num_warps_ * kWarpSize),
+                             free_registers() * kWarpSize);
+      break;
+    default:  // those that let others run first are never the last who could
+      out.text = fmt::format("{} for the lanes {:#x} of a warp", who, w.mask);
+  }
+  return out;
+}
+
 Finding Executor::deadlock() const {
-  struct Group {
-    Fiber::Wait wait;
-    unsigned barrier;
-    uint32_t mask;
-    int line;
-    std::vector<int> threads;
-  };
-  std::vector<Group> groups;
+  std::vector<Waiting> groups;
   for (int t = 0; t < num_threads_; ++t) {
     const Fiber& f = fibers_[size_t(t)];
     if (f.ended) continue;
-    const unsigned barrier = f.wait == Fiber::Wait::barrier ? f.barrier : 0;
+    const unsigned what = f.wait == Fiber::Wait::barrier     ? f.barrier
+                          : f.wait == Fiber::Wait::mbarrier  ? f.mbarrier
+                          : f.wait == Fiber::Wait::registers ? f.registers
+                          : f.wait == Fiber::Wait::products  ? unsigned(t / kWarpSize)
+                                                             : 0;
     const uint32_t mask = f.wait == Fiber::Wait::warp ? f.lane->mask : 0;
-    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& g) {
-      return g.wait == f.wait && g.barrier == barrier && g.mask == mask && g.line == f.line;
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Waiting& w) {
+      return w.wait == f.wait && w.what == what && w.mask == mask && w.line == f.line;
     });
     if (same != groups.end())
       same->threads.push_back(t);
     else
-      groups.push_back({f.wait, barrier, mask, f.line, {t}});
+      groups.push_back({f.wait, what, mask, f.line, {t}});
   }
   const device::sim::Dim3 block = fibers_[0].view.block;
   Finding out{.kind = Finding::Kind::deadlock,
               .text = fmt::format("block {} waits for ever: {} of its {} threads have ended", block.x,
                                   num_threads_ - num_alive_, num_threads_),
               .site = Site::line(groups.empty() ? 0 : groups.front().line)};
-  for (const Group& g : groups) {
-    const std::string who = name_threads(g.threads);
-    const char* verb = g.threads.size() == 1 ? "waits" : "wait";
-    if (g.wait == Fiber::Wait::barrier) {
-      const Barrier& b = barriers_[g.barrier];
-      const unsigned expected = b.whole_block ? unsigned(num_alive_) : b.expected;
-      out.notes.push_back({fmt::format("{} {} at barrier {}, to which {} of {} threads came", who, verb, g.barrier,
-                                       b.arrived, expected),
-                           Site::line(g.line)});
-    } else {  // those that let others run first are never the last who could
-      out.notes.push_back({fmt::format("{} {} for the lanes {:#x} of a warp", who, verb, g.mask), Site::line(g.line)});
-    }
-  }
+  for (const Waiting& w : groups) out.notes.push_back(describe(w));
   return out;
 }
 

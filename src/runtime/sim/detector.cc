@@ -13,7 +13,7 @@ constexpr size_t kMaxFindings = 50;
 // Some 15 MB of each.
 constexpr size_t kMostSparePages = 256, kMostSpareReaders = size_t(1) << 17;
 
-const char* name_of(Access access, bool is_copy) {
+const char* verb_of(Access access, bool is_copy) {
   if (is_copy) return access == Access::read ? "reads by an asynchronous copy" : "copies asynchronously into";
   return access == Access::read ? "reads" : access == Access::write ? "writes" : "updates atomically";
 }
@@ -52,7 +52,8 @@ Detector::Spare& Detector::spare() {
 void Detector::begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes,
                            int64_t margin_bytes) {
   block_ = block;
-  num_threads_ = num_threads;
+  num_threads_ = columns_ = num_threads;
+  names_.clear();
   shared_ = shared;
   shared_bytes_ = shared_bytes;
   margin_bytes_ = margin_bytes;
@@ -66,18 +67,15 @@ void Detector::begin_block(int64_t block, int num_threads, const unsigned char* 
 
 void Detector::release(int thread, Clock& to) {
   const std::span<uint32_t> own = clock(thread);
+  if (to.size() < own.size()) to.resize(own.size(), 0);
   for (size_t u = 0; u < own.size(); ++u) to[u] = std::max(to[u], own[u]);
   ++own[size_t(thread)];
 }
 
 void Detector::acquire(int thread, const Clock& from) {
   const std::span<uint32_t> own = clock(thread);
-  uint32_t smallest = ~0u;
-  for (size_t u = 0; u < own.size(); ++u) {
-    own[u] = std::max(own[u], from[u]);
-    smallest = std::min(smallest, own[u]);
-  }
-  floor_[size_t(thread)] = smallest;
+  for (size_t u = 0; u < from.size(); ++u) own[u] = std::max(own[u], from[u]);
+  floor_[size_t(thread)] = *std::min_element(own.begin(), own.begin() + num_threads_);
 }
 
 // ---- Accesses ----
@@ -155,13 +153,26 @@ void Detector::copy_ends(int thread, const void* to, const void* from, unsigned 
   });
 }
 
+void Detector::agent_access(const Agent& agent, const void* at, unsigned bytes, Access access, AgentAccess part,
+                            Site site) {
+  const Event now{.thread = agent.column, .access = access, .site = site, .is_copy = false, .agent = &agent};
+  for_cells(at, bytes, now, [&](Cell& c, const Memory& memory) {
+    // What somebody wrote over was reported.
+    if (part == AgentAccess::end && access != Access::read && !c.pending) return;
+    if (part != AgentAccess::end || access == Access::read) check(c, now, memory);
+    if (part == AgentAccess::begin && access == Access::read) return;
+    access == Access::read ? note_read(c, now) : note_write(c, now);
+    c.pending = access != Access::read && part == AgentAccess::begin;
+  });
+}
+
 // Reports what the new access of a cell conflicts with.
 void Detector::check(Cell& c, const Event& now, const Memory& memory) {
   if (c.write_time == 0) {
     if (memory.tensor < 0 && now.access != Access::write) {
       add({.kind = Finding::Kind::uninitialised,
-           .text = fmt::format("thread {} of block {} {} shared memory that nobody wrote", now.thread, block_,
-                               name_of(now.access, now.is_copy)),
+           .text = fmt::format("{} of block {} {} shared memory that nobody wrote", name_of(now.thread, block_), block_,
+                               verb_of(now.access, now.is_copy)),
            .site = now.site,
            .memory = {memory}},
           now.site.value, 0);
@@ -169,9 +180,11 @@ void Detector::check(Cell& c, const Event& now, const Memory& memory) {
   } else if (c.pending) {
     return report(now, memory, "copies asynchronously into", c.write_thread, c.write_block, c.write_site);
   } else if (!(c.write_atomic && now.access == Access::atomic) &&
-             (c.write_block != block_ || !ordered(c.write_thread, c.write_time, now.thread))) {
+             (c.write_block != block_ || !ordered(c.write_thread, c.write_time, now))) {
     return report(now, memory, c.write_atomic ? "updates atomically" : "writes", c.write_thread, c.write_block,
                   c.write_site);
+  } else if (!check_proxy(c, now, memory)) {
+    return;
   }
   if (now.access != Access::read) check_readers(c, now, memory);
 }
@@ -181,16 +194,16 @@ void Detector::check_readers(Cell& c, const Event& now, const Memory& memory) {
     return report(now, memory, "reads", c.foreign_thread, c.foreign_block, c.foreign_site);
   }
   if (c.read_time == 0) return;
-  if (c.read_block != block_ || !ordered(c.read_thread, c.read_time, now.thread)) {
+  if (c.read_block != block_ || !ordered(c.read_thread, c.read_time, now)) {
     return report(now, memory, "reads", c.read_thread, c.read_block, c.read_site);
   }
   for (int i = c.more_readers; i >= 0; i = readers_[size_t(i)].next) {
     const Readers& r = readers_[size_t(i)];
-    if (r.time <= floor_[size_t(now.thread)]) continue;
+    if (r.time <= floor_of(now) && int(r.threads.size()) * 64 <= num_threads_) continue;
     for (size_t word = 0; word < r.threads.size(); ++word) {
       for (uint64_t left = r.threads[word]; left; left &= left - 1) {
         const int thread = int(word) * 64 + std::countr_zero(left);
-        if (!ordered(thread, r.time, now.thread)) return report(now, memory, "reads", thread, block_, r.site);
+        if (!ordered(thread, r.time, now)) return report(now, memory, "reads", thread, block_, r.site);
       }
     }
   }
@@ -210,6 +223,7 @@ void Detector::add_reader(Cell& c, int thread, uint32_t time, Site site) {
   for (int i = c.more_readers; i >= 0; i = readers_[size_t(i)].next) {
     Readers& r = readers_[size_t(i)];
     if (r.time != time || r.site != site) continue;
+    if (r.threads.size() <= size_t(thread / 64)) r.threads.resize(size_t(thread / 64) + 1);
     r.threads[size_t(thread / 64)] |= uint64_t(1) << thread % 64;
     return;
   }
@@ -220,13 +234,16 @@ void Detector::add_reader(Cell& c, int thread, uint32_t time, Site site) {
   const int i = free_readers_;
   Readers& r = readers_[size_t(i)];
   free_readers_ = r.next;
-  r = {.time = time, .site = site, .next = c.more_readers};
-  r.threads[size_t(thread / 64)] = uint64_t(1) << thread % 64;
+  r.time = time;
+  r.site = site;
+  r.next = c.more_readers;
+  r.threads.assign(size_t(thread / 64) + 1, 0);
+  r.threads.back() = uint64_t(1) << thread % 64;
   c.more_readers = i;
 }
 
 void Detector::note_read(Cell& c, const Event& now) {
-  const uint32_t time = clock(now.thread)[size_t(now.thread)];
+  const uint32_t time = time_of(now);
   if (c.read_time != 0 && c.read_block != block_) {
     // One reader of another block stands for all of them: no block is ordered before another.
     c.foreign_block = c.read_block;
@@ -236,10 +253,11 @@ void Detector::note_read(Cell& c, const Event& now) {
     free_readers(c);
   }
   // Who is ordered before this read need not be remembered: a write behind this read is behind both.
-  if (c.read_time == 0 || ordered(c.read_thread, c.read_time, now.thread)) {
+  if (c.read_time == 0 || ordered(c.read_thread, c.read_time, now)) {
     bool all_before = true;
     for (int i = c.more_readers; i >= 0; i = readers_[size_t(i)].next) {
-      all_before = all_before && readers_[size_t(i)].time <= floor_[size_t(now.thread)];
+      const Readers& r = readers_[size_t(i)];
+      all_before = all_before && r.time <= floor_of(now) && int(r.threads.size()) * 64 <= num_threads_;
     }
     if (all_before) free_readers(c);
     c.read_thread = uint16_t(now.thread);
@@ -253,10 +271,11 @@ void Detector::note_read(Cell& c, const Event& now) {
 
 void Detector::note_write(Cell& c, const Event& now) {
   c.write_thread = uint16_t(now.thread);
-  c.write_time = clock(now.thread)[size_t(now.thread)];
+  c.write_time = time_of(now);
   c.write_site = now.site;
   c.write_block = int32_t(block_);
   c.write_atomic = now.access == Access::atomic;
+  c.write_generic = now.agent == nullptr || now.agent->generic;
   c.pending = false;
   c.read_time = 0;
   c.foreign_block = -1;
@@ -294,19 +313,26 @@ void Detector::outside(const void* at, unsigned bytes, const Event& event) {
     if (memory.tensor < 0) return;
   }
   add({.kind = Finding::Kind::out_of_bounds,
-       .text = fmt::format("thread {} of block {} {} {} bytes outside of memory", event.thread, block_, verb, bytes),
+       .text = fmt::format("{} of block {} {} {} bytes outside of memory", name_of(event.thread, block_), block_, verb,
+                           bytes),
        .site = event.site,
        .memory = {memory}},
       event.site.value, 0);
 }
 
-void Detector::report(const Event& now, const Memory& memory, const char* before, int thread, int64_t block,
+std::string Detector::name_of(int column, int64_t block) const {
+  const std::string name = column >= num_threads_ && block == block_ ? names_[size_t(column - 3 * num_threads_)]
+                           : column >= num_threads_                  ? "asynchronous work"
+                                                                     : fmt::format("thread {}", column);
+  return block == block_ ? name : fmt::format("{} of block {}", name, block);
+}
+
+void Detector::report(const Event& now, const Memory& memory, const std::string& before, int thread, int64_t block,
                       Site site) {
-  const std::string other =
-      block == block_ ? fmt::format("thread {}", thread) : fmt::format("thread {} of block {}", thread, block);
+  const std::string other = name_of(thread, block);
   add({.kind = Finding::Kind::race,
-       .text = fmt::format("thread {} of block {} {}, {} {}, and nothing orders the two", now.thread, block_,
-                           name_of(now.access, now.is_copy), other, before),
+       .text = fmt::format("{} of block {} {}, {} {}, and nothing orders the two", name_of(now.thread, block_), block_,
+                           verb_of(now.access, now.is_copy), other, before),
        .site = now.site,
        .memory = {memory},
        .notes = {{.text = fmt::format("{} {}", other, before), .site = site}}},

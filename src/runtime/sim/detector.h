@@ -9,6 +9,11 @@
 // what came before must be ordered before the start, what comes after behind the wait, and in between nobody may touch
 // the destination.
 //
+// Bulk copies and products of warpgroups are agents of their own. An agent begins with the clock of the thread that
+// starts it, and has a column in every clock: a thread knows what an agent did up to some time when it waited for that.
+// Agents read and write by the asynchronous proxy, where a thread's ordinary writes are seen only up to its last fence
+// of the proxy: clocks have a column for those times too, so that they travel with the order of threads.
+//
 // Blocks run one after the other here, and are unordered on a GPU: accesses of two blocks conflict unless both read or
 // both are atomic.
 #pragma once
@@ -40,6 +45,17 @@ using device::sim::Access;
 
 using Clock = std::vector<uint32_t>;
 
+// Asynchronous work that accesses memory.
+struct Agent {
+  int column = -1;       // which knowledge of it is known by
+  uint32_t time = 0;     // what it does now, in that column
+  Clock clock = {};      // what it knows, which is what its thread knew when it began
+  bool generic = false;  // of the generic proxy: cp.async
+};
+// What one access of an agent is: the check of what came before, what later accesses are checked against, or both.
+// From `begin` of a write to its `end` nobody may touch the memory.
+enum class AgentAccess : uint8_t { begin, end, whole };
+
 class Detector {
  public:
   // `red_zone_bytes` of memory before and behind each guarded tensor belong to nobody.
@@ -57,7 +73,22 @@ class Detector {
   void release(int thread, Clock& to);
   // `thread` knows what was released to `from`.
   void acquire(int thread, const Clock& from);
-  Clock no_clock() const { return Clock(size_t(num_threads_), 0); }
+  Clock no_clock() const { return Clock(size_t(columns_), 0); }
+
+  // ---- Agents ----
+  // A column for agents that `name` describes in reports, and that of a name that has one.
+  int column_of(const std::string& name);
+  // What an agent knows that `thread` starts now.
+  Clock fork(int thread);
+  // What an agent knows that several threads start together: what all of them know.
+  Clock fork(std::span<const int> threads);
+  void learn(int thread, int column, uint32_t time);
+  uint32_t time_of(int thread) const { return clock(thread)[size_t(thread)]; }
+  // Whether `thread` knows what `other` did at a time.
+  bool knows(int thread, int other, uint32_t time) const { return known(thread, other) >= time; }
+  void agent_access(const Agent& agent, const void* at, unsigned bytes, Access access, AgentAccess part, Site site);
+  // fence.proxy.async of a thread, for shared and global memory.
+  void fence_async(int thread, bool shared, bool global);
 
   // ---- Accesses ----
   void access(int thread, const void* at, unsigned bytes, Access access, Site site);
@@ -72,7 +103,7 @@ class Detector {
   struct Readers {  // of one time and place
     uint32_t time = 0;
     Site site;
-    std::array<uint64_t, 16> threads = {};
+    std::vector<uint64_t> threads = {};  // a bit for each
     int next = -1;
   };
   // What is known of the smallest part of memory.
@@ -81,7 +112,7 @@ class Detector {
     uint32_t write_time = 0, read_time = 0;  // 0: none
     int32_t write_block = 0, foreign_block = -1;
     uint16_t write_thread = 0, read_thread = 0, foreign_thread = 0;
-    bool write_atomic = false, pending = false;
+    bool write_atomic = false, pending = false, write_generic = false;
     int32_t read_block = 0;
     int more_readers = -1;  // of the block of `read_block`, beside the one above
   };
@@ -104,21 +135,34 @@ class Detector {
     Access access;
     Site site;
     bool is_copy = false;
-  };
-  struct Found {
-    Memory memory;
-    int unit_bytes = 1;
+    const Agent* agent = nullptr;  // then `thread` is its column
   };
 
-  bool ordered(int before, uint32_t time, int now) const {
-    return before == now || time <= floor_[size_t(now)] || time <= clock(now)[size_t(before)];
+  bool ordered(int before, uint32_t time, const Event& now) const {
+    if (now.agent) return time <= known(now.agent->clock, before);
+    const auto t = size_t(now.thread);
+    return before == now.thread || (before < num_threads_ && time <= floor_[t]) ||
+           time <= clock(now.thread)[size_t(before)];
+  }
+  uint32_t known(int thread, int column) const { return clock(thread)[size_t(column)]; }
+  static uint32_t known(const Clock& clock, int column) {
+    return size_t(column) < clock.size() ? clock[size_t(column)] : 0;
   }
   std::span<uint32_t> clock(int thread) {
-    return {clocks_.data() + size_t(thread) * size_t(num_threads_), size_t(num_threads_)};
+    return {clocks_.data() + size_t(thread) * size_t(columns_), size_t(columns_)};
   }
   std::span<const uint32_t> clock(int thread) const {
-    return {clocks_.data() + size_t(thread) * size_t(num_threads_), size_t(num_threads_)};
+    return {clocks_.data() + size_t(thread) * size_t(columns_), size_t(columns_)};
   }
+  uint32_t floor_of(const Event& now) const { return now.agent ? 0 : floor_[size_t(now.thread)]; }
+  uint32_t time_of(const Event& now) const {
+    return now.agent ? now.agent->time : clock(now.thread)[size_t(now.thread)];
+  }
+  // The columns, behind those of threads, of what they wrote in sight of the asynchronous proxy.
+  int fenced_column(int thread, bool shared) const { return num_threads_ * (shared ? 1 : 2) + thread; }
+  void add_columns(int count);
+  bool check_proxy(const Cell& c, const Event& now, const Memory& memory);
+  std::string name_of(int column, int64_t block) const;
   template <class Function>
   void for_cells(const void* at, unsigned bytes, const Event& event, const Function& fn);
   Cell& cell(const Memory& memory, int unit_bytes);
@@ -133,7 +177,7 @@ class Detector {
   void note_write(Cell& c, const Event& now);
   void free_readers(Cell& c);
   void outside(const void* at, unsigned bytes, const Event& event);
-  void report(const Event& now, const Memory& memory, const char* before, int thread, int64_t block, Site site);
+  void report(const Event& now, const Memory& memory, const std::string& before, int thread, int64_t block, Site site);
   void add(Finding finding, uint64_t first, uint64_t second);
 
   std::vector<Global> tensors_;
@@ -145,7 +189,9 @@ class Detector {
   int64_t shared_bytes_ = 0, margin_bytes_ = 0;
   std::vector<Cell> shared_cells_;
   std::vector<uint32_t> clocks_;
-  std::vector<uint32_t> floor_;  // the smallest entry of each clock
+  int columns_ = 0;  // of each clock: threads, then from the first agent or fence on two more each, agents
+  std::vector<std::string> names_;  // of the columns of agents
+  std::vector<uint32_t> floor_;     // the smallest entry of each clock
   std::vector<Readers> readers_;
   int free_readers_ = -1;
   std::vector<Finding> findings_;

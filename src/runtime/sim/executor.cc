@@ -22,6 +22,12 @@ bool same_form(WarpOp op, const Lane& a, const Lane& b) {
   switch (op) {
     case WarpOp::load_matrix:
     case WarpOp::store_matrix: return a.n == b.n && a.transposed == b.transposed;
+    case WarpOp::wgmma_product:
+      return std::tie(p.m, p.n, p.k, p.a, p.b, p.d) == std::tie(q.m, q.n, q.k, q.a, q.b, q.d) &&
+             a.operands == b.operands && (a.a == nullptr) == (b.a == nullptr);
+    case WarpOp::wgmma_wait:
+    case WarpOp::more_registers:
+    case WarpOp::fewer_registers: return a.n == b.n;
     case WarpOp::multiply: return std::tie(p.m, p.n, p.k, p.a, p.b, p.d) == std::tie(q.m, q.n, q.k, q.a, q.b, q.d);
     default: return true;
   }
@@ -63,6 +69,16 @@ void Executor::prepare(const Block& block) {
   if (fibers_.size() < size_t(num_threads_)) fibers_.resize(size_t(num_threads_));
   warps_ = {};
   barriers_ = {};
+  mbarriers_.clear();
+  mbarrier_times_.clear();
+  arrivals_.clear();
+  loads_.clear();
+  failed_tests_ = 0;
+  products_ = {};
+  orders_ = {};
+  registers_ = {};
+  wanted_registers_ = {};
+  waiting_for_registers_ = {};
   current_ = -1;  // before the first, whatever this thread of the host ran before
   shared_memory_ = code_.shared();
   view_ = code_.thread();
@@ -87,6 +103,8 @@ void Executor::prepare(const Block& block) {
     fiber.asks_active = false;
     fiber.copies.clear();
     fiber.group_ends.clear();
+    fiber.copies_waited = 0;
+    fiber.stores = {};
     warps_[size_t(t / kWarpSize)].exists |= 1u << t % kWarpSize;
   }
   for (Warp& warp : warps_) warp.alive = warp.runnable = warp.exists;
@@ -180,10 +198,14 @@ bool Executor::wake_resting() {
 
 // Leaves this fiber, whose state goes to `*save`, for the next, which may be the same.
 void Executor::go_on(void** save) {
+  if (adversary_.completion == SimCompletion::random && random(8) == 0) complete_one();
   int id = next();
-  if (id < 0 && wake_resting()) id = next();
+  while (id < 0 && num_alive_ > 0 && (int(complete_one()) | int(wake_resting()))) id = next();
   if (id < 0) {
-    if (num_alive_ > 0) finding_ = deadlock();
+    if (num_alive_ > 0)
+      finding_ = deadlock();
+    else
+      end_block();
     stacks_.switch_stack(save, main_stack_);
     return;
   }
@@ -334,8 +356,8 @@ bool Executor::try_warp_op(Fiber& fiber) {
     if (same && same_form(fiber.op, *fiber.lane, *other.lane)) continue;
     if (same) {
       stop({.kind = Finding::Kind::misuse,
-            .text = fmt::format("lanes of warp {} come to one operation on matrices in different forms",
-                                current_ / kWarpSize),
+            .text = fmt::format("lanes of warp {} come to one operation {}in different forms", current_ / kWarpSize,
+                                fiber.op < WarpOp::wgmma_wait ? "on matrices " : ""),
             .site = Site::line(fiber.line),
             .notes = {{.text = "the other", .site = Site::line(other.line)}}});
     }
@@ -444,8 +466,7 @@ void Executor::copy_async(unsigned to, const void* from, unsigned bytes, unsigne
   if (detector_) detector_->copy_begins(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
   if (counter_) counter_->copy(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
   std::memset(copy.to, kPoison, bytes);
-  const SimCompletion when = adversary_.completion;
-  if (when == SimCompletion::early || (when == SimCompletion::random && random(2) == 0)) complete(copy);
+  if (completes_now()) complete(copy);
   current().copies.push_back(copy);
 }
 
@@ -462,6 +483,7 @@ void Executor::copy_async_wait(unsigned pending) {
     if (detector_) detector_->copy_ends(current_, c.to, c.from, c.bytes, c.valid_bytes, Site::line(c.line));
   }
   fiber.copies.erase(fiber.copies.begin(), fiber.copies.begin() + copies);
+  fiber.copies_waited += copies;
   fiber.group_ends.erase(fiber.group_ends.begin(), fiber.group_ends.begin() + std::ptrdiff_t(groups));
   for (uint32_t& end : fiber.group_ends) end -= copies;
 }

@@ -4,15 +4,22 @@
 #include "runtime/sim/counters.h"
 #include "runtime/sim/detector.h"
 #include "runtime/sim/fiber.h"
+#include "runtime/sim/bulk_copies.h"
 #include "runtime/sim/machine.h"
+#include "runtime/sim/mbarrier.h"
+#include "runtime/sim/wgmma.h"
 
 #include <array>
 #include <bit>
+#include <map>
 #include <memory>
 #include <random>
 #include <vector>
 
 namespace tilewright::sim {
+
+struct TensorBox;
+struct Waiting;
 
 constexpr int kWarpSize = 32, kMaxWarps = 32, kNumBarriers = 16;
 
@@ -30,9 +37,11 @@ struct Fiber {
   device::sim::ThreadView view = {};
   bool ended = false;
   // What it waits for.
-  enum class Wait : uint8_t { nothing, barrier, warp, others };
+  enum class Wait : uint8_t { nothing, barrier, warp, others, mbarrier, products, registers };
   Wait wait = Wait::nothing;
   uint8_t barrier = 0;
+  unsigned mbarrier = 0;   // its address
+  unsigned registers = 0;  // that it asks for
   int line = 0;
   device::sim::WarpOp op = device::sim::WarpOp::sync;
   device::sim::Lane* lane = nullptr;
@@ -41,6 +50,8 @@ struct Fiber {
   bool asks_active = false;
   std::vector<PendingCopy> copies;   // in order of their start
   std::vector<uint32_t> group_ends;  // copies before each commit that was not waited for
+  uint64_t copies_waited = 0;        // of all that the thread started
+  BulkStores stores;
 };
 
 struct Warp {
@@ -95,7 +106,23 @@ class Executor {
   // PTX activemask: the lanes of this warp that come to the same line before anything else must happen.
   uint32_t active_mask(int line);
   // Ends the block with a finding; does not return to the fiber.
+  // What lies on the fiber's stack is not destroyed: nothing there may own memory.
   [[noreturn]] void stop(Finding finding);
+  [[noreturn]] void refuse(std::string text, int line);  // with one of misuse
+  [[noreturn]] void unsupported(const char* what, int line);
+  // ---- mbarrier.cc ----
+  unsigned mbarrier(device::sim::MbarrierOp op, unsigned address, unsigned x, int line);
+  void fence(device::sim::Fence fence);
+  // Lets the others run until none of them can.
+  void rest(int line);
+  // ---- bulk_copies.cc ----
+  void bulk_copy(const device::sim::BulkCopy& copy, int line);
+  void bulk_commit();
+  void bulk_wait(unsigned pending, bool read_only);
+  // ---- wgmma.cc ----
+  void wgmma_wait(unsigned pending, int line);
+  void warpgroup_op(device::sim::WarpOp op, device::sim::Lane* const* lanes);
+  void more_registers(unsigned registers, int line);
 
  private:
   static void fiber_main();
@@ -112,10 +139,69 @@ class Executor {
   bool try_warp_op(Fiber& fiber);
   void run_warp_op(device::sim::WarpOp op, uint32_t mask);
   Finding deadlock() const;
+  Finding::Note describe(const Waiting& waiting) const;
   static void complete(PendingCopy& copy);
   unsigned char* shared_at(int thread, unsigned address, unsigned bytes, int line);
   void sync_clocks(uint32_t mask);
   uint64_t random(uint64_t below);
+
+  // ---- Asynchronous work, which takes place when the adversary says so ----
+  bool completes_now();
+  bool complete_one();  // false: there is none
+  std::optional<Finding> unfinished() const;
+  void end_block();
+
+  // ---- mbarrier.cc ----
+  static uint64_t mark_of(unsigned address);
+  Mbarrier& mbarrier_at(unsigned address, const char* verb, int line);
+  void check_init_is_known(unsigned address, const Mbarrier& b, const char* verb, int line);
+  void init_mbarrier(unsigned address, unsigned arrivals, int line);
+  void invalidate_mbarrier(unsigned address, int line);
+  void add_bytes(Mbarrier& b, int64_t bytes, int line);
+  void arrive(unsigned address, unsigned count, int line);
+  void end_phase_if_complete(Mbarrier& b);
+  static bool has_ended(const Mbarrier& b, unsigned parity);
+  void check_parity(unsigned parity, int line);
+  unsigned test_mbarrier(unsigned address, unsigned parity, int line);
+  void wait_for_mbarrier(unsigned address, unsigned parity, int line);
+  void complete_arrival(size_t index);
+  void complete_copies(const CopiesArrival& arrival, Mbarrier& b);
+  static void join_agent(Mbarrier& b, const Agent& agent);
+  std::string state_of_mbarrier(unsigned address) const;
+  Finding endless_test(unsigned address, unsigned parity, int line) const;
+
+  // ---- bulk_copies.cc ----
+  unsigned char* shared_range(unsigned address, unsigned bytes, unsigned alignment, int line);
+  std::vector<Piece> pieces_of_rows(const device::sim::BulkCopy& copy, int line);
+  std::vector<Piece> pieces_of_box(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
+  void check_box(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
+  void check_barrier_of_load(unsigned barrier, int line);
+  void start_load(BulkTransfer load);
+  void land(const BulkTransfer& load, Mbarrier& b);
+  void start_store(BulkTransfer transfer);
+  void complete_load(size_t index);
+  void read_source(BulkTransfer& store);
+  void write_target(BulkTransfer& store);
+  void note_store(const BulkTransfer& store, const BulkStores& stores);
+
+  // ---- wgmma.cc ----
+  void start_product(device::sim::Lane* const* lanes);
+  void check_order(const WarpgroupProduct& product, int line);
+  Accumulators& accumulators_of(WarpProducts& warp, device::sim::Lane* const* lanes, int registers, int line);
+  void check_fence(WarpProducts& warp, const Accumulators& accumulators, int line);
+  void note_operands(const WarpgroupProduct& product, int warp);
+  void complete_product(WarpgroupProduct& product, int warp);
+  void check_operands(const WarpgroupProduct& product, int warp);
+  void check_untouched(const Accumulators& a, int warp, int line);
+  void finish_groups(int warp, unsigned pending);
+  bool products_have_come(int warp, unsigned pending) const;
+
+  // ---- registers.cc ----
+  unsigned launch_registers() const;
+  unsigned registers_of(int warp) const;
+  unsigned free_registers() const;
+  bool take_registers(int warp);
+  void give_registers(int warp, unsigned registers, int line);
 
   Code code_;
   SimAdversary adversary_;
@@ -132,6 +218,16 @@ class Executor {
   std::array<Barrier, kNumBarriers> barriers_ = {};
   int num_threads_ = 0, num_warps_ = 0, num_alive_ = 0, current_ = 0;
   std::optional<Finding> finding_;
+  std::map<unsigned, Mbarrier> mbarriers_;       // by address
+  std::map<unsigned, uint32_t> mbarrier_times_;  // of the columns of those that were invalidated
+  std::vector<CopiesArrival> arrivals_;          // that are to come
+  std::vector<BulkTransfer> loads_;              // that are under way
+  int64_t failed_tests_ = 0;
+  std::array<WarpProducts, kMaxWarps> products_;
+  std::array<WarpgroupOrder, kMaxWarps / 4> orders_;
+  std::array<unsigned, kMaxWarps> registers_ = {};              // of each thread of a warp; 0: as launched
+  std::array<unsigned, kMaxWarps> wanted_registers_ = {};       // that a warp waits for
+  std::array<uint32_t, kMaxWarps> waiting_for_registers_ = {};  // lanes
 };
 
 // What an operation of a warp computes; `lanes[i]` is null where the mask has no bit. Results go to the lanes.

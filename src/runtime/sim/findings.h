@@ -35,6 +35,7 @@ struct Finding {
   struct Note {
     std::string text;
     Site site = {};
+    std::vector<Memory> memory = {};  // as above
   };
   std::vector<Note> notes = {};
 };

@@ -26,6 +26,16 @@ const device::sim::Hooks& hooks() {
                        int line) { Executor::mine().misaligned(at, bytes, bytes, Site::line(line)); },
       .atomic = [](AtomicOp op, Number type, void* at, unsigned long long x, unsigned long long expected,
                    int line) { return Executor::mine().atomic(op, type, at, x, expected, line); },
+      .mbarrier = [](MbarrierOp op, unsigned address, unsigned x,
+                     int line) { return Executor::mine().mbarrier(op, address, x, line); },
+      .fence = [](Fence fence) { Executor::mine().fence(fence); },
+      .bulk_copy = [](const BulkCopy* copy, int line) { Executor::mine().bulk_copy(*copy, line); },
+      .bulk_commit = [] { Executor::mine().bulk_commit(); },
+      .bulk_wait = [](unsigned pending, bool read_only) { Executor::mine().bulk_wait(pending, read_only); },
+      .wgmma_wait = [](unsigned pending, int line) { Executor::mine().wgmma_wait(pending, line); },
+      .more_registers = [](unsigned registers, int line) { Executor::mine().more_registers(registers, line); },
+      .rest = [](int line) { Executor::mine().rest(line); },
+      .unsupported = [](const char* what, int line) { Executor::mine().unsupported(what, line); },
   };
   return kHooks;
 }

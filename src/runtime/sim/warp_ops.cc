@@ -166,6 +166,12 @@ void execute_warp_op(WarpOp op, Lane* const* lanes, Executor& executor) {
     case WarpOp::store_matrix: return store_matrices(lanes, executor);
     case WarpOp::transpose: return transpose(lanes);
     case WarpOp::multiply: return multiply_fragments(lanes);
+    case WarpOp::wgmma_fence:
+    case WarpOp::wgmma_product:
+    case WarpOp::wgmma_commit:
+    case WarpOp::wgmma_wait:
+    case WarpOp::more_registers:
+    case WarpOp::fewer_registers: return executor.warpgroup_op(op, lanes);
     case WarpOp::sync: return;
     default: return reduce(op, lanes);
   }

@@ -17,6 +17,7 @@
 #define __noinline__ __attribute__((noinline))
 #define __global__ __attribute__((visibility("default"), noinline))
 #define __launch_bounds__(...)
+#define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 // One block runs in one thread of the host at a time.
 #define __shared__ __thread
@@ -204,8 +205,13 @@ inline unsigned long long __cvta_generic_to_shared(const void* p) {
 }
 
 #define TW_SIM_LINE int line = __builtin_LINE()
+// The same where a number could be taken for it.
+#define TW_SIM_PLACE tilewright::device::sim::Place place = {__builtin_LINE()}
 
 namespace tilewright::device::sim {
+struct Place {
+  int line;
+};
 inline unsigned vote(BlockVote kind, unsigned x, int line) { return hooks->barrier(0, 0, kind, x, line); }
 inline unsigned in_warp(WarpOp op, unsigned mask, unsigned x, unsigned n, unsigned width, int line) {
   Lane lane{mask, x, n, width};

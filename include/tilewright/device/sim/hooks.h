@@ -38,6 +38,13 @@ enum class WarpOp : unsigned char {
   store_matrix,   // stmatrix: address of a row, n matrices of a
   transpose,      // movmatrix: x
   multiply,       // mma.sync: d += a * b
+  // Of the warps of a warpgroup:
+  wgmma_fence,      // wgmma.fence
+  wgmma_product,    // wgmma.mma_async: d (+)= a * b, by descriptors
+  wgmma_commit,     // wgmma.commit_group
+  wgmma_wait,       // wgmma.wait_group: n pending; result 0: other warps have not come yet
+  more_registers,   // setmaxnreg.inc: n
+  fewer_registers,  // setmaxnreg.dec
 };
 
 // Element types of a product.
@@ -46,6 +53,16 @@ enum class Element : unsigned char { f16, bf16, tf32, f32, f64, s8, u8, s32, e4m
 struct Product {
   unsigned m, n, k;
   Element a, b, d;
+};
+
+// Of a product of a warpgroup: operands in shared memory by descriptors; `a` of the lane is null or holds registers.
+struct WarpgroupOperands {
+  unsigned long long a = 0, b = 0;
+  bool mn_major_a = false, mn_major_b = false, accumulate = false;
+  friend bool operator==(const WarpgroupOperands& x, const WarpgroupOperands& y) {
+    return x.a == y.a && x.b == y.b && x.mn_major_a == y.mn_major_a && x.mn_major_b == y.mn_major_b &&
+           x.accumulate == y.accumulate;
+  }
 };
 
 // What one lane brings to an operation of its warp.
@@ -59,6 +76,7 @@ struct Lane {
   const void* b = nullptr;
   void* d = nullptr;
   Product product = {};
+  WarpgroupOperands operands = {};
 };
 
 enum class BlockVote : unsigned char { none, any, all, count };
@@ -67,6 +85,34 @@ enum class AtomicOp : unsigned char { add, min, max, bit_and, bit_or, bit_xor, e
 enum class Number : unsigned char { i32, u32, i64, u64, f32, f64, u16 };
 
 enum class Access : unsigned char { read, write, atomic };
+
+// Barriers in shared memory. PTX: mbarrier.
+enum class MbarrierOp : unsigned char {
+  init,                 // x: arrivals of each phase
+  invalidate,           //
+  arrive,               // x: count
+  arrive_expect,        // x: bytes
+  expect,               // x: bytes
+  arrive_after_copies,  // cp.async.mbarrier.arrive.noinc
+  test,                 // x: parity; whether that phase has ended
+  wait,                 // x: parity
+};
+
+// Fences of the asynchronous proxy.
+enum class Fence : unsigned char { mbarrier_init, async_shared, async_global, async };
+
+// PTX: cp.async.bulk, cp.reduce.async.bulk. Of a tensor by `map` and coordinates, innermost first; else of `bytes`.
+struct BulkCopy {
+  bool load = false;                     // to shared memory, for `barrier`; else to global memory, in groups
+  AtomicOp reduce = AtomicOp::exchange;  // of a store: add, min, max; `exchange` overwrites
+  Element type = Element::f32;           // of the elements of a reduction without a map
+  bool wide_integer = false;             // u64 instead
+  const void* map = nullptr;
+  int rank = 0;
+  int at[5] = {};
+  void* global = nullptr;
+  unsigned bytes = 0, shared = 0, barrier = 0;
+};
 
 // `line` is that of the call in the text. Addresses in shared memory are offsets from the start of the block's.
 struct Hooks {
@@ -87,6 +133,17 @@ struct Hooks {
   void (*misaligned)(const void* at, unsigned bytes, int line);
   unsigned long long (*atomic)(AtomicOp op, Number type, void* at, unsigned long long x, unsigned long long expected,
                                int line);
+  unsigned (*mbarrier)(MbarrierOp op, unsigned address, unsigned x, int line);
+  void (*fence)(Fence fence);
+  void (*bulk_copy)(const BulkCopy* copy, int line);
+  void (*bulk_commit)();
+  void (*bulk_wait)(unsigned pending, bool read_only);
+  void (*wgmma_wait)(unsigned pending, int line);
+  void (*more_registers)(unsigned registers, int line);
+  // Lets the others run first.
+  void (*rest)(int line);
+  // What the simulator lacks. Does not return.
+  void (*unsupported)(const char* what, int line);
 };
 
 }  // namespace tilewright::device::sim

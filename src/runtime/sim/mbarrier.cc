@@ -1,0 +1,271 @@
+#include "runtime/sim/mbarrier.h"
+
+#include "runtime/sim/executor.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+
+namespace tilewright::sim {
+
+using device::sim::Fence;
+using device::sim::MbarrierOp;
+
+namespace {
+
+constexpr unsigned kBytes = 8;
+// PTX ISA, "Contents of the mbarrier object".
+constexpr unsigned kMaxArrivals = (1u << 20) - 1;
+constexpr int64_t kMaxBytes = (1 << 20) - 1;
+// Failed tests in a row, with nothing happening in between, that are no waiting any more.
+constexpr int64_t kMaxFailedTests = 1 << 20;
+
+}  // namespace
+
+void Executor::refuse(std::string text, int line) {
+  stop({.kind = Finding::Kind::misuse, .text = std::move(text), .site = Site::line(line)});
+}
+
+// The barrier at an address, whose memory this thread accesses as an atomic does.
+Mbarrier& Executor::mbarrier_at(unsigned address, const char* verb, int line) {
+  unsigned char* const at = shared_at(current_, address, kBytes, line);
+  const auto found = mbarriers_.find(address);
+  if (found == mbarriers_.end()) {
+    refuse(fmt::format("thread {} {} an mbarrier at byte {} of shared memory, where none was initialised", current_,
+                       verb, address),
+           line);
+  }
+  if (detector_) {
+    check_init_is_known(address, found->second, verb, line);
+    detector_->access(current_, at, kBytes, Access::atomic, Site::line(line));
+  }
+  uint64_t mark;
+  std::memcpy(&mark, at, kBytes);
+  if (mark != mark_of(address)) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("thread {} {} an mbarrier whose memory was overwritten", current_, verb),
+          .site = Site::line(line),
+          .memory = {{-1, int64_t(address)}},
+          .notes = {{.text = "initialised", .site = Site::line(found->second.init_line)}}});
+  }
+  return found->second;
+}
+
+// Accesses of a barrier are atomic, so that the first of them hides the initialisation from the detector.
+void Executor::check_init_is_known(unsigned address, const Mbarrier& b, const char* verb, int line) {
+  if (detector_->knows(current_, b.init_thread, b.init_time)) return;
+  stop({.kind = Finding::Kind::race,
+        .text = fmt::format("thread {} {} an mbarrier that thread {} initialises, and nothing orders the two", current_,
+                            verb, b.init_thread),
+        .site = Site::line(line),
+        .memory = {{-1, int64_t(address)}},
+        .notes = {{.text = "initialised", .site = Site::line(b.init_line)}}});
+}
+
+// What lies in the memory of a barrier: by this a write over it is seen.
+uint64_t Executor::mark_of(unsigned address) { return 0x6d62617272696572u ^ address; }
+
+void Executor::init_mbarrier(unsigned address, unsigned arrivals, int line) {
+  unsigned char* const at = shared_at(current_, address, kBytes, line);
+  if (arrivals < 1 || arrivals > kMaxArrivals) {
+    refuse(fmt::format("an mbarrier of {} arrivals; 1 to {} are possible", arrivals, kMaxArrivals), line);
+  }
+  if (const auto before = mbarriers_.find(address); before != mbarriers_.end()) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format("thread {} initialises an mbarrier that was initialised and not invalidated", current_),
+          .site = Site::line(line),
+          .memory = {{-1, int64_t(address)}},
+          .notes = {{.text = "initialised", .site = Site::line(before->second.init_line)}}});
+  }
+  if (detector_) detector_->access(current_, at, kBytes, Access::write, Site::line(line));
+  const uint64_t mark = mark_of(address);
+  std::memcpy(at, &mark, kBytes);
+  Mbarrier barrier{.expected = arrivals, .pending = arrivals, .init_thread = current_, .init_line = line};
+  if (detector_) {
+    barrier.init_time = detector_->time_of(current_);
+    barrier.column = detector_->column_of(fmt::format("a copy for the mbarrier at byte {}", address));
+    // A barrier that was here before has left its times behind.
+    barrier.first_time = mbarrier_times_[address];
+  }
+  mbarriers_.emplace(address, std::move(barrier));
+}
+
+void Executor::invalidate_mbarrier(unsigned address, int line) {
+  const Mbarrier& b = mbarrier_at(address, "invalidates", line);
+  for (const uint32_t lanes : b.waiting) {
+    if (lanes) refuse(fmt::format("thread {} invalidates an mbarrier that others wait for", current_), line);
+  }
+  if (detector_) {
+    detector_->access(current_, shared_memory_ + address, kBytes, Access::write, Site::line(line));
+    mbarrier_times_[address] = b.first_time + b.phase + 1;
+  }
+  mbarriers_.erase(address);
+}
+
+unsigned Executor::mbarrier(MbarrierOp op, unsigned address, unsigned x, int line) {
+  if (op == MbarrierOp::init) return init_mbarrier(address, x, line), 0;
+  if (op == MbarrierOp::invalidate) return invalidate_mbarrier(address, line), 0;
+  if (op == MbarrierOp::test) return test_mbarrier(address, x, line);
+  if (op == MbarrierOp::wait) return wait_for_mbarrier(address, x, line), 0;
+  Mbarrier& b = mbarrier_at(address, op == MbarrierOp::expect ? "expects bytes at" : "arrives at", line);
+  if (op == MbarrierOp::arrive_after_copies) {
+    const Fiber& fiber = current();
+    arrivals_.push_back({.thread = current_,
+                         .line = line,
+                         .copies = fiber.copies_waited + fiber.copies.size(),
+                         .barrier = address,
+                         .clock = detector_ ? detector_->fork(current_) : Clock()});
+    if (completes_now()) complete_arrival(arrivals_.size() - 1);
+    return 0;
+  }
+  if (op != MbarrierOp::arrive) add_bytes(b, int64_t(x), line);
+  if (op == MbarrierOp::expect) return end_phase_if_complete(b), 0;
+  if (detector_) detector_->release(current_, b.arrived);
+  arrive(address, op == MbarrierOp::arrive ? x : 1, line);
+  return 0;
+}
+
+void Executor::add_bytes(Mbarrier& b, int64_t bytes, int line) {
+  b.pending_bytes += bytes;
+  if (std::abs(b.pending_bytes) > kMaxBytes) {
+    refuse(fmt::format("an mbarrier counts {} pending bytes; at most {} are possible", b.pending_bytes, kMaxBytes),
+           line);
+  }
+}
+
+void Executor::arrive(unsigned address, unsigned count, int line) {
+  Mbarrier& b = mbarriers_.at(address);
+  if (count < 1 || count > b.pending) {
+    stop({.kind = Finding::Kind::misuse,
+          .text = fmt::format(
+              "thread {} arrives {} times at an mbarrier whose phase {} lacks {} of {} arrivals and {} bytes", current_,
+              count, b.phase, b.pending, b.expected, b.pending_bytes),
+          .site = Site::line(line),
+          .memory = {{-1, int64_t(address)}}});
+  }
+  b.pending -= count;
+  end_phase_if_complete(b);
+}
+
+void Executor::end_phase_if_complete(Mbarrier& b) {
+  failed_tests_ = 0;
+  if (b.pending > 0 || b.pending_bytes != 0) return;
+  if (detector_) {
+    if (b.released.size() < b.arrived.size()) b.released.resize(b.arrived.size(), 0);
+    for (size_t u = 0; u < b.arrived.size(); ++u) b.released[u] = std::max(b.released[u], b.arrived[u]);
+  }
+  ++b.phase;
+  b.pending = b.expected;
+  for (int w = 0; w < num_warps_; ++w) {
+    uint32_t& lanes = b.waiting[size_t(w)];
+    warps_[size_t(w)].runnable |= lanes;
+    for (; lanes && detector_; lanes &= lanes - 1) {
+      detector_->acquire(w * kWarpSize + std::countr_zero(lanes), b.released);
+    }
+    lanes = 0;
+  }
+}
+
+// Whether the phase of that parity has ended. A phase before it counts, as one that has.
+bool Executor::has_ended(const Mbarrier& b, unsigned parity) { return b.phase % 2 != parity; }
+
+void Executor::check_parity(unsigned parity, int line) {
+  if (parity > 1) refuse(fmt::format("an mbarrier is waited for with parity {}; 0 and 1 are possible", parity), line);
+}
+
+unsigned Executor::test_mbarrier(unsigned address, unsigned parity, int line) {
+  check_parity(parity, line);
+  if (!has_ended(mbarrier_at(address, "tests", line), parity)) {
+    // What a loop waits for can only happen while others run.
+    if (++failed_tests_ > kMaxFailedTests) stop(endless_test(address, parity, line));
+    rest(line);
+  }
+  const Mbarrier& b = mbarrier_at(address, "tests", line);
+  if (!has_ended(b, parity)) return 0;
+  if (detector_) detector_->acquire(current_, b.released);
+  return 1;
+}
+
+void Executor::wait_for_mbarrier(unsigned address, unsigned parity, int line) {
+  check_parity(parity, line);
+  Mbarrier& b = mbarrier_at(address, "waits for", line);
+  if (has_ended(b, parity)) {
+    if (detector_) detector_->acquire(current_, b.released);
+    return;
+  }
+  b.waiting[size_t(current_ / kWarpSize)] |= 1u << current_ % kWarpSize;
+  current().mbarrier = address;
+  wait(Fiber::Wait::mbarrier, line);
+}
+
+void Executor::rest(int line) {
+  warp().resting |= 1u << current_ % kWarpSize;
+  wait(Fiber::Wait::others, line);
+}
+
+// ---- cp.async that arrives ----
+
+void Executor::complete_arrival(size_t index) {
+  const unsigned barrier = arrivals_[index].barrier;
+  const int line = arrivals_[index].line;
+  const auto found = mbarriers_.find(barrier);
+  if (found == mbarriers_.end()) refuse("copies arrive at an mbarrier that was invalidated", line);
+  complete_copies(arrivals_[index], found->second);
+  arrivals_.erase(arrivals_.begin() + std::ptrdiff_t(index));
+  arrive(barrier, 1, line);
+}
+
+void Executor::complete_copies(const CopiesArrival& arrival, Mbarrier& b) {
+  Fiber& fiber = fibers_[size_t(arrival.thread)];
+  const Agent agent{.column = b.column, .time = b.first_time + b.phase + 1, .clock = arrival.clock, .generic = true};
+  for (size_t i = 0; i < fiber.copies.size() && fiber.copies_waited + i < arrival.copies; ++i) {
+    PendingCopy& c = fiber.copies[i];
+    complete(c);
+    if (detector_) {
+      detector_->agent_access(agent, c.to, c.bytes, Access::write, AgentAccess::end, Site::line(c.line));
+      if (c.valid_bytes > 0) {
+        detector_->agent_access(agent, c.from, c.valid_bytes, Access::read, AgentAccess::end, Site::line(c.line));
+      }
+    }
+  }
+  if (detector_) join_agent(b, agent);
+}
+
+// What an agent that comes to a barrier did and knows is known to those who wait.
+void Executor::join_agent(Mbarrier& b, const Agent& agent) {
+  const size_t size = std::max(agent.clock.size(), size_t(agent.column) + 1);
+  if (b.arrived.size() < size) b.arrived.resize(size, 0);
+  for (size_t u = 0; u < agent.clock.size(); ++u) b.arrived[u] = std::max(b.arrived[u], agent.clock[u]);
+  uint32_t& own = b.arrived[size_t(agent.column)];
+  own = std::max(own, agent.time);
+}
+
+// ---- Fences ----
+
+void Executor::fence(Fence fence) {
+  for (auto& [address, barrier] : mbarriers_) {
+    if (barrier.init_thread == current_ && fence != Fence::async_global) barrier.known_to_async = true;
+  }
+  if (detector_ == nullptr || fence == Fence::mbarrier_init) return;
+  detector_->fence_async(current_, fence != Fence::async_global, fence != Fence::async_shared);
+}
+
+// ---- Reports ----
+
+std::string Executor::state_of_mbarrier(unsigned address) const {
+  const Mbarrier& b = mbarriers_.at(address);
+  const char* come = b.pending_bytes < 0 ? "bytes came that nobody expected" : "bytes are to come";
+  return fmt::format("phase {} of the mbarrier at byte {} of shared memory: {} of {} arrivals came, {} {}", b.phase,
+                     address, b.expected - b.pending, b.expected, std::abs(b.pending_bytes), come);
+}
+
+Finding Executor::endless_test(unsigned address, unsigned parity, int line) const {
+  return {.kind = Finding::Kind::deadlock,
+          .text = fmt::format("block {} waits for ever: thread {} tests again and again with parity {} for {}",
+                              fibers_[0].view.block.x, current_, parity, state_of_mbarrier(address)),
+          .site = Site::line(line),
+          .memory = {{-1, int64_t(address)}}};
+}
+
+}  // namespace tilewright::sim
