@@ -51,7 +51,9 @@ class ProductMachine {
   explicit ProductMachine(const Product& p, const std::function<std::string(std::string)>& change = {})
       : p_(p), program_(testing::wgmma_product(p)) {
     const CudaTarget target = cuda_target_from_arch("sm_90a").value();
-    const ir::Program lowered = passes::lower_cuda(passes::expand_unselected(program_, target), program_, target);
+    std::vector<Remark> remarks;
+    const ir::Program lowered =
+        passes::lower_cuda(passes::expand_unselected(program_, target, remarks), program_, target);
     text_ = codegen::emit_cuda(lowered, target);
     if (change) text_.source = change(text_.source);
   }
