@@ -2,7 +2,7 @@
 // Atomic operations on global and shared memory, relaxed: they order nothing else. (PTX: red, atom)
 //
 // reduce_*: the result is not wanted. atomic_*: the value from before. f32 sums of many threads depend on their order.
-#include <tilewright/device/cuda/types.h>
+#include <tilewright/device/cuda/cells.h>
 
 namespace tilewright::device {
 
@@ -129,28 +129,9 @@ TW_ATOM u32 atomic_add_shared(u32 to, u32 x) {
   return out;
 }
 
-// ---- Elements of either memory: each hands out the value from before ----
+// ---- Elements of either memory (cells.h): each hands out the value from before ----
 //
-// An element of global memory is named by its pointer, one of shared memory by a SharedCell. ptxas makes `red` of an
-// `atom` whose result is not used.
-
-template <class T>
-struct SharedCell {
-  u32 address;
-};
-template <class T>
-TW_ATOM SharedCell<T> shared_cell(T* at) {
-  return {shared_address(at)};
-}
-// The same memory as an element of another type.
-template <class U, class T>
-TW_ATOM U* cell_as(T* at) {
-  return reinterpret_cast<U*>(at);
-}
-template <class U, class T>
-TW_ATOM SharedCell<U> cell_as(SharedCell<T> at) {
-  return {at.address};
-}
+// ptxas makes `red` of an `atom` whose result is not used.
 
 #define TW_FETCH(NAME, OP, T, C)                                                                                  \
   TW_ATOM T NAME(T* to, T x) {                                                                                    \

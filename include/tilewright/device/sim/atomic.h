@@ -1,6 +1,6 @@
 #pragma once
 // PTX: red, atom, relaxed.
-#include <tilewright/device/cuda/types.h>
+#include <tilewright/device/cuda/cells.h>
 
 namespace tilewright::device {
 
@@ -101,23 +101,6 @@ TW_ATOM u32 atomic_add_shared(u32 to, u32 x, TW_SIM_LINE) {
 }
 
 // ---- Elements of either memory: each hands out the value from before ----
-
-template <class T>
-struct SharedCell {
-  u32 address;
-};
-template <class T>
-TW_ATOM SharedCell<T> shared_cell(T* at) {
-  return {shared_address(at)};
-}
-template <class U, class T>
-TW_ATOM U* cell_as(T* at) {
-  return reinterpret_cast<U*>(at);
-}
-template <class U, class T>
-TW_ATOM SharedCell<U> cell_as(SharedCell<T> at) {
-  return {at.address};
-}
 
 #define TW_FETCH(NAME, WORD, T)                                                                           \
   TW_ATOM T NAME(T* to, T x, TW_SIM_LINE) { return sim::atomic(sim::AtomicOp::WORD, to, x, T(0), line); } \
