@@ -232,5 +232,14 @@ TEST_F(Tw, PlotRefusesWhatIsNotThere) {
   refused({"C_local", "-o", "/nowhere/picture.svg"}, "/nowhere/picture.svg cannot be written");
 }
 
+TEST_F(Tw, BenchWantsANameFirst) {
+  const ProcessResult bench = run({"bench", "--seed", "3"});
+  EXPECT_EQ(bench.exit_code, 2) << bench.output;
+  EXPECT_NE(bench.output.find("there is no benchmark '3'"), std::string::npos) << bench.output;
+  const ProcessResult options = run({"bench", "--seed"});
+  EXPECT_EQ(options.exit_code, 2) << options.output;
+  EXPECT_NE(options.output.find("no benchmark is named before --seed"), std::string::npos) << options.output;
+}
+
 }  // namespace
 }  // namespace tilewright

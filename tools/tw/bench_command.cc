@@ -55,11 +55,19 @@ void add_bench_command(CLI::App& app, ExitStatus& status) {
   };
   auto options = std::make_shared<Options>();
   command->add_option("NAME", options->name, "the benchmark");
+  command->allow_extras();
+  command->footer("Other options go to the benchmark, as --seed, --threads, --widths and --ops of cpu_memory.");
   command->add_flag("--json", options->json, "one JSON object a line on standard output");
   command->add_flag("--force", options->force, "measure although the machine is busy");
-  command->callback([options, &status] {
+  command->callback([options, command, &status] {
     const std::vector<std::string> names = bench_names();
+    const std::vector<std::string> extras = command->remaining();
     if (options->name.empty()) {
+      if (!extras.empty()) {
+        throw tilewright::Error(tilewright::ErrorKind::invalid_argument,
+                                fmt::format("no benchmark is named before {}", extras[0]))
+            .hint("tw bench NAME OPTIONS");
+      }
       for (const std::string& name : names) fmt::print("{}\n", name);
       return;
     }
@@ -71,6 +79,7 @@ void add_bench_command(CLI::App& app, ExitStatus& status) {
     std::vector<std::string> arguments;
     if (options->json) arguments.push_back("--json");
     if (options->force) arguments.push_back("--force");
+    arguments.insert(arguments.end(), extras.begin(), extras.end());
     status = static_cast<ExitStatus>(run_bench(bench_folder() / options->name, arguments));
   });
 }
