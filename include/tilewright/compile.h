@@ -17,8 +17,8 @@ namespace tilewright {
 
 struct CompileOptions {
   // "auto" (the best device present), "cpu" (the best level of this machine), "cpu:x86-64", "cpu:avx2",
-  // "cpu:avx512", "cpu:generic", "cuda" (the first GPU), "cuda:sm_80", ..., "sim:sm_80", ... (docs/status.md). Others are
-  // refused with the list of those that exist.
+  // "cpu:avx512", "cpu:generic", "cuda" (the first GPU), "cuda:sm_80", ..., "sim:sm_80", ... (docs/status.md). Others
+  // are refused with the list of those that exist.
   std::string target = "auto";
   // Threads that run the blocks on a CPU; 0: TILEWRIGHT_NUM_THREADS, or one per usable core.
   int num_threads = 0;

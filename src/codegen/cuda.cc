@@ -176,7 +176,10 @@ void CudaKernelWriter::write_report(const OpStmt& op, const Loc& loc) {
   if (report.is_assert) {
     if (report.num_cells() > kMaxFailureCells) throw internal_error(loc, "an assertion with too many values");
     sites_.push_back({.tile = {}, .shape = {}, .report = int(reports_.size()) - 1, .loc = loc, .declared = {}});
-    return out_.line(fmt::format("if (!({})) return tw::fail(failure, {}, {});", condition, sites_.size(), cells), loc);
+    // One thread of several that leaves would be waited for; it goes on, as the launch fails.
+    const char* leave = ir::bool_attr(op.attrs, "leaves", false) ? "return " : "";
+    return out_.line(fmt::format("if (!({})) {}tw::fail(failure, {}, {});", condition, leave, sites_.size(), cells),
+                     loc);
   }
   out_.open(op.scalars[0].is_int(1) ? "{" : fmt::format("if ({}) {{", condition), loc);
   out_.line(fmt::format("const tw::i64 cells[] = {{{}}};", cells), loc);

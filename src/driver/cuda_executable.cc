@@ -100,6 +100,7 @@ class CudaExecutable : public Executable, public std::enable_shared_from_this<Cu
   ir::Program program_;
   CudaTarget target_;
   PrintHook on_print_;  // empty: standard output
+  mutable std::mutex print_mutex_;
   mutable std::mutex mutex_;
   mutable Variant aligned_;
   mutable std::unique_ptr<Variant> unaligned_;  // made when a tensor asks for it
@@ -136,11 +137,13 @@ class CudaLaunch : public BoundLaunch {
 
  private:
   friend class CudaExecutable;
+  mutable std::mutex mutex_;  // launches, and what they told
   void run() const;
   void prepare_reports() const;
 };
 
 void CudaLaunch::run() const {
+  const std::lock_guard lock(mutex_);
   const uint64_t failure = failure_ ? failure_->address() : 0;
   int64_t first_block = 0;
   std::vector<void*> parameters;
@@ -161,18 +164,23 @@ void CudaLaunch::run() const {
 }
 
 void CudaLaunch::wait() const {
-  device_->synchronize();
-  if (!failure_) return;
+  constexpr size_t kHead = sizeof(DeviceFailure) / sizeof(int64_t);
   DeviceFailure failure;
-  failure_->read(std::as_writable_bytes(std::span(&failure, 1)));
-  if (failure.used > 0) {
-    constexpr size_t kHead = sizeof(DeviceFailure) / sizeof(int64_t);
-    std::vector<int64_t> memory(kHead + size_t(std::min(failure.used, failure.capacity)));
+  std::vector<int64_t> memory;
+  {
+    const std::lock_guard lock(mutex_);
+    device_->synchronize();
+    if (!failure_) return;
+    failure_->read(std::as_writable_bytes(std::span(&failure, 1)));
+    if (failure.site == 0 && failure.used == 0) return;
+    memory.resize(kHead + size_t(std::min(failure.used, failure.capacity)));
     failure_->read(std::as_writable_bytes(std::span(memory)));
+    prepare_reports();
+  }
+  if (failure.used > 0) {
+    const std::lock_guard lock(executable_->print_mutex_);
     print_reports(*module_, failure, std::span<const int64_t>(memory).subspan(kHead), executable_->on_print_);
   }
-  if (failure.site == 0 && failure.used == 0) return;
-  prepare_reports();
   if (failure.site != 0) throw device_error(*module_, failure);
 }
 

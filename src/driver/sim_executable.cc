@@ -51,6 +51,7 @@ class SimExecutable : public Executable, public std::enable_shared_from_this<Sim
   const ir::Program& program() const { return program_; }
   const SimTarget& target() const { return target_; }
   const PrintHook& on_print() const { return on_print_; }
+  std::mutex& print_mutex() const { return print_mutex_; }
 
  private:
   SimText& text(bool aligned) const;
@@ -59,6 +60,7 @@ class SimExecutable : public Executable, public std::enable_shared_from_this<Sim
   SimTarget target_;
   int num_threads_;
   PrintHook on_print_;  // empty: standard output
+  mutable std::mutex print_mutex_;
   mutable std::mutex mutex_;
   mutable SimText aligned_;
   mutable std::unique_ptr<SimText> unaligned_;  // made when a tensor asks for it
@@ -207,6 +209,7 @@ std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int
     out.insert(out.begin(), device_error(text_->module(), failure));
   }
   const std::span<const int64_t> cells = std::span(memory).subspan(sizeof(DeviceFailure) / sizeof(int64_t));
+  const std::lock_guard lock(executable_->print_mutex());
   if (prints && capacity > 0) print_reports(text_->module(), failure, cells, executable_->on_print());
   return out;
 }

@@ -1,5 +1,7 @@
 #include "ir/kernel.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace tilewright::ir {
@@ -30,6 +32,12 @@ bool equal_tensors(const Tensor& a, const Tensor& b) {
 bool equal_scalars(const Scalar& a, const Scalar& b) { return a.kind == b.kind && equal(a.var, b.var); }
 
 }  // namespace
+
+std::string Kernel::fresh_tile_name(std::string_view stem) const {
+  std::string name = fmt::format("{}_{}", stem, tiles.size());
+  while (std::any_of(tiles.begin(), tiles.end(), [&](const Tile& t) { return t.name == name; })) name += "_";
+  return name;
+}
 
 std::vector<Expr> strides_of(const Tensor& tensor) {
   if (!tensor.strides.empty()) return tensor.strides;

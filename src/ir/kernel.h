@@ -5,6 +5,7 @@
 #include "ir/tile.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tilewright::ir {
@@ -35,6 +36,8 @@ struct Kernel {
   Loc loc;
 
   const Tile& tile(TileId id) const { return tiles[size_t(id)]; }
+  // For a row that a pass adds at the end of `tiles`: "stem_7", which no other row is called.
+  std::string fresh_tile_name(std::string_view stem) const;
   // The row that has the storage of `id`: itself, or what it is a view of.
   TileId storage_of(TileId id) const { return tile(id).view_of >= 0 ? tile(id).view_of : id; }
   bool share_storage(TileId a, TileId b) const { return storage_of(a) == storage_of(b); }

@@ -8,7 +8,7 @@ namespace tilewright::ir {
 
 TileId ExpandContext::fresh_scalar_tile(std::string_view name, DType dtype, std::string_view origin, const Loc& loc) {
   const auto id = TileId(kernel.tiles.size());
-  kernel.tiles.push_back({.name = fmt::format("{}_{}", name, id),
+  kernel.tiles.push_back({.name = kernel.fresh_tile_name(name),
                           .space = Space::local,
                           .dtype = dtype,
                           .shape = {},

@@ -3,6 +3,7 @@
 #include <tilewright/language.h>
 
 #include "ir/bounds.h"
+#include "ir/print.h"
 #include "lang/convert.h"
 #include "lang/open_builder.h"
 #include "ops/access.h"
@@ -59,7 +60,12 @@ ops::Operand to_operand(const Operand& operand) {
     const ir::Expr begin = to_index(s.begin, "an index", loc);
     ops::Subscript subscript{.begin = begin, .extent = {}};
     if (s.kind == Subscript::Kind::range) {
-      subscript.extent = checked_difference(to_index(s.end, "the end of a slice", loc), begin, loc);
+      const ir::Expr end = to_index(s.end, "the end of a slice", loc);
+      subscript.extent = checked_difference(end, begin, loc);
+      if (const auto extent = subscript.extent.as_int(); extent && *extent < 0) {
+        throw invalid_kernel(loc, "a slice from {} to {} ends before it begins", ir::print(begin), ir::print(end))
+            .hint("T::slice(begin, end) has the elements begin, ..., end - 1");
+      }
     }
     if (s.kind == Subscript::Kind::whole) subscript.extent = d < shape.size() ? shape[d] : ir::int_imm(1);
     // Read once: the operation may write what the index reads.

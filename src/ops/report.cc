@@ -42,7 +42,10 @@ void verify_report(const OpStmt& op, const Kernel& kernel, const Loc& loc) {
             "subject, rank, label0, ...}");
   };
   if (kind != "print" && kind != "assert") fail("the kind is neither print nor assert");
-  if (rank < 0) fail("the rank is negative");
+  constexpr int64_t kMaxRank = 64;
+  if (rank < 0 || rank > kMaxRank) fail("the rank is not one of 0 to 64");
+  if (kind == "assert" && rank != 0) fail("an assertion has no region");
+  if (num_labels(op.attrs) > kMaxAssertValues) fail("an assertion has at most 8 values");
   const size_t fixed = 1 + kernel.grid.size() + 2 * size_t(rank);
   if (op.scalars.size() < fixed) fail("there are too few values");
   if (!is_boolean(op.scalars[0].dtype())) fail("the condition is not boolean");

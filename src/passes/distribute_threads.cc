@@ -12,6 +12,7 @@ namespace tilewright::passes {
 using ir::Block;
 using ir::Expr;
 using ir::Kernel;
+using ir::OpStmt;
 using ir::Stmt;
 using ir::TileId;
 
@@ -40,7 +41,11 @@ class Distribution : public ir::Rewriter {
     }
     if (const auto* op = ir::get_if<ir::OpStmt>(stmt); op && op->def->reports) {
       refuse_in_role(stmt->loc);
-      return out.push_back(in_first_thread({stmt}, stmt->loc));
+      if (ir::text_attr(op->attrs, "kind") != "assert") return out.push_back(in_first_thread({stmt}, stmt->loc));
+      // All threads see the same values, and leave together where it fails.
+      OpStmt leaving = *op;
+      leaving.attrs.emplace_back("leaves", true);
+      return out.push_back(in_lanes({ir::make_stmt(std::move(leaving), stmt->loc)}, stmt->loc));
     }
     if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt); atomic && is_common(atomic->tile)) {
       refuse_in_role(stmt->loc);
@@ -77,7 +82,7 @@ void Distribution::do_once(ir::AtomicStmt atomic, const Loc& loc, Block& out) {
   if (!atomic.prev) return out.push_back(in_first_thread({ir::make_stmt(std::move(atomic), loc)}, loc));
   const Expr prev = atomic.prev;
   const auto found = TileId(kernel_.tiles.size());
-  const std::string name = fmt::format("found_{}", found);
+  const std::string name = kernel_.fresh_tile_name("found");
   kernel_.tiles.push_back({.name = name,
                            .space = ir::Space::shared,
                            .dtype = prev.dtype(),

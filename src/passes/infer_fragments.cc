@@ -49,7 +49,7 @@ class Uses : public ir::Visitor {
         visit(dim.extent);
       }
       loops.push_back(fragment_uses(kernel_, *loop));
-      note_previous(loop->body);
+      note_accesses(loop->body);
       return;
     }
     if (const auto* op = ir::get_if<OpStmt>(stmt)) ops.push_back(op);
@@ -60,23 +60,38 @@ class Uses : public ir::Visitor {
   }
 
   std::vector<FragmentUses> loops;
+  std::vector<bool> updates_what_it_reads;  // of each loop: memory that threads share
   std::vector<const OpStmt*> ops;
   std::set<TileId> elsewhere;        // read or written outside of parallel loops and operations
   std::set<TileId> beside_previous;  // in a loop with an atomic whose result is used
 
  private:
-  void note_previous(const ir::Block& body) {
+  void note_accesses(const ir::Block& body) {
     struct Finder : ir::Visitor {
+      explicit Finder(const Kernel& of) : kernel(of) {}
       using Visitor::visit;
+      void visit(const Expr& e) override {
+        if (e.is(ir::ExprKind::load)) read.insert(kernel.storage_of(e.tile_id()));
+        if (e) visit_args(e);
+      }
       void visit(const Stmt& stmt) override {
-        const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt);
-        found |= atomic && atomic->prev;
+        if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) written.insert(kernel.storage_of(store->tile));
+        if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
+          written.insert(kernel.storage_of(atomic->tile));
+          previous |= bool(atomic->prev);
+        }
         visit_parts(stmt);
       }
-      bool found = false;
-    } finder;
+      const Kernel& kernel;
+      std::set<TileId> read, written;
+      bool previous = false;
+    } finder(kernel_);
     finder.visit(body);
-    if (!finder.found) return;
+    updates_what_it_reads.push_back(std::any_of(finder.read.begin(), finder.read.end(), [&](TileId id) {
+      const ir::Space space = kernel_.tile(id).space;
+      return finder.written.contains(id) && (space == ir::Space::shared || space == ir::Space::global);
+    }));
+    if (!finder.previous) return;
     for (const auto& [id, map] : loops.back().tiles) beside_previous.insert(id);
   }
   bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
@@ -235,6 +250,15 @@ std::optional<Conflict> Inference::check_loops() const {
       return loop_fragment(*kernel_.tile(use.first).fragment, *use.second, loop.extents).has_value();
     });
     if (!covered) return Conflict{loop.tiles.begin()->first, "a loop with more dimensions than it has reads it"};
+    // One of the threads that hold an element would write what others have yet to read.
+    const bool replicated = std::any_of(loop.tiles.begin(), loop.tiles.end(), [&](const auto& use) {
+      const auto fragment = loop_fragment(*kernel_.tile(use.first).fragment, *use.second, loop.extents);
+      return fragment && fragment->has_replicas();
+    });
+    if (replicated && uses_.updates_what_it_reads[size_t(&loop - uses_.loops.data())]) {
+      return Conflict{loop.tiles.begin()->first,
+                      "a loop over it, which several threads run, reads and writes one tile"};
+    }
   }
   return std::nullopt;
 }

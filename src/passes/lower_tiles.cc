@@ -267,7 +267,7 @@ void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
 
 TileId TileLowering::fresh_registers(const char* name, std::vector<Expr> shape, const Loc& loc) {
   Kernel& kernel = context_.kernel;
-  kernel.tiles.push_back({.name = fmt::format("{}_{}", name, kernel.tiles.size()),
+  kernel.tiles.push_back({.name = kernel.fresh_tile_name(name),
                           .space = ir::Space::local,
                           .dtype = DType::u32,
                           .shape = std::move(shape),

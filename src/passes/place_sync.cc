@@ -5,9 +5,11 @@
 #include "support/error.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace tilewright::passes {
@@ -22,19 +24,22 @@ namespace {
 
 // Memory that the threads of a block share, by one number for each array: the tensor of a global tile, else the tile.
 using Memory = int64_t;
+constexpr Memory kPrinted = INT64_MIN;  // where prints go
 
 // Accesses by any thread since the last barrier.
 struct Pending {
   std::set<Memory> reads, writes;
   // By atomics of one kind whose results nobody uses: their order does not matter.
-  std::set<std::pair<Memory, ir::AtomicKind>> updates;
-  bool async = false;  // some of the writes are cp.async that nothing waits for yet
+  std::set<std::tuple<Memory, ir::AtomicKind, DType>> updates;
+  bool releases = false;  // an atomic hands on what all threads did before
+  bool async = false;     // some of the writes are cp.async that nothing waits for yet
 
   void add(const Pending& other) {
     async |= other.async;
     reads.insert(other.reads.begin(), other.reads.end());
     writes.insert(other.writes.begin(), other.writes.end());
     updates.insert(other.updates.begin(), other.updates.end());
+    releases |= other.releases;
   }
   bool conflicts(const Pending& next) const {
     const auto meet = [](const std::set<Memory>& a, const std::set<Memory>& b) {
@@ -43,16 +48,17 @@ struct Pending {
       }
       return false;
     };
+    if (next.releases && !(reads.empty() && writes.empty() && updates.empty())) return true;
     return meet(writes, next.reads) || meet(writes, next.writes) || meet(reads, next.writes) || updates_meet(next) ||
            next.updates_meet(*this);
   }
   // Whether an update is of what `other` accesses in another way.
   bool updates_meet(const Pending& other) const {
     return std::any_of(updates.begin(), updates.end(), [&](const auto& update) {
-      const auto& [memory, kind] = update;
+      const Memory memory = std::get<Memory>(update);
       if (other.reads.contains(memory) || other.writes.contains(memory)) return true;
       return std::any_of(other.updates.begin(), other.updates.end(),
-                         [&](const auto& u) { return u.first == memory && u.second != kind; });
+                         [&](const auto& u) { return std::get<Memory>(u) == memory && u != update; });
     });
   }
   friend bool operator==(const Pending&, const Pending&) = default;
@@ -70,6 +76,8 @@ class Accesses : public ir::Visitor {
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile, found.writes);
     if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) note_atomic(*atomic);
     if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) {
+      // Statements of a block print one after the other.
+      if (op->def->reports && ir::text_attr(op->attrs, "kind") == "print") found.writes.insert(kPrinted);
       for (const ir::Access& a : op->def->effects(*op, kernel_)) {
         if (a.mode != ir::Mode::write) note(a.ref.tile, found.reads);
         if (a.mode != ir::Mode::read) note(a.ref.tile, found.writes);
@@ -88,8 +96,10 @@ class Accesses : public ir::Visitor {
   void note_atomic(const ir::AtomicStmt& atomic) {
     const std::optional<Memory> memory = shared_memory(atomic.tile);
     if (!memory) return;
+    using enum ir::MemoryOrder;
+    found.releases |= atomic.order == release || atomic.order == acq_rel || atomic.order == seq_cst;
     if (ir::expr_kind(atomic.kind) && !atomic.prev)
-      found.updates.emplace(*memory, atomic.kind);
+      found.updates.emplace(*memory, atomic.kind, kernel_.tile(atomic.tile).dtype);
     else {
       found.reads.insert(*memory);
       if (atomic.kind != ir::AtomicKind::load) found.writes.insert(*memory);

@@ -21,7 +21,7 @@ TileId add_staging(ir::ExpandContext& context, TileId fragment, int64_t count) {
   const ir::Tile& tile = kernel.tile(fragment);
   const DType dtype = tile.dtype;
   const Loc loc = tile.loc;
-  kernel.tiles.push_back({.name = fmt::format("reported_{}", kernel.tiles.size()),
+  kernel.tiles.push_back({.name = kernel.fresh_tile_name(tile.name + "_reported"),
                           .space = ir::Space::shared,
                           .dtype = dtype,
                           .shape = {ir::int_imm(count)},
@@ -31,9 +31,18 @@ TileId add_staging(ir::ExpandContext& context, TileId fragment, int64_t count) {
   return TileId(kernel.tiles.size()) - 1;
 }
 
-Expr staged(const ir::Kernel& kernel, TileId staging, int64_t k, const Loc& loc) {
+Expr staged(const ir::Kernel& kernel, TileId staging, const Expr& k, const Loc& loc) {
   const ir::Tile& tile = kernel.tile(staging);
-  return ir::load(staging, tile.name, tile.dtype, {ir::int_imm(k)}, loc);
+  return ir::load(staging, tile.name, tile.dtype, {k}, loc);
+}
+
+// Whether an element is one of the tile's.
+Expr is_inside(const ir::Tile& tile, std::span<const Expr> at) {
+  Expr inside = ir::bool_imm(true);
+  for (size_t d = 0; d < at.size(); ++d) {
+    inside = ir::logical_and(inside, ir::logical_and(ir::le(ir::int_imm(0), at[d]), ir::lt(at[d], tile.shape[d])));
+  }
+  return inside;
 }
 
 // for each element of the fragment: if it is one of [begin, begin + extent) and number k < count of them,
@@ -43,14 +52,13 @@ ir::Stmt put_down(ir::ExpandContext& context, TileId fragment, std::span<const i
   const ir::Tile& tile = context.kernel.tile(fragment);
   ir::ForStmt loop{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {}, .body = {}};
   std::vector<Expr> at;
-  Expr number = ir::int_imm(0), inside;
+  Expr number = ir::int_imm(0), inside = ir::bool_imm(true);
   for (size_t d = 0; d < region.size(); ++d) {
     const Expr i = context.fresh_var("i");
     loop.dims.push_back({.var = i, .begin = ir::int_imm(0), .extent = tile.shape[d]});
     at.push_back(i);
     const Expr step = i - region[d].begin;
-    const Expr in_range = ir::logical_and(ir::le(region[d].begin, i), ir::lt(step, region[d].extent));
-    inside = inside ? ir::logical_and(inside, in_range) : in_range;
+    inside = ir::logical_and(inside, ir::logical_and(ir::le(region[d].begin, i), ir::lt(step, region[d].extent)));
     number = number * region[d].extent + step;
   }
   inside = ir::logical_and(inside, ir::lt(number, ir::int_imm(count)));
@@ -73,10 +81,17 @@ class FragmentLoads : public ir::Rewriter {
       if (ir::equal(known, e)) return value;
     }
     std::vector<ir::RegionDim> region;
-    for (const Expr& at : e.args()) region.push_back({.begin = rewrite(at), .extent = ir::int_imm(1)});
+    std::vector<Expr> at;
+    for (const Expr& index : e.args()) {
+      at.push_back(rewrite(index));
+      region.push_back({.begin = at.back(), .extent = ir::int_imm(1)});
+    }
     const TileId staging = add_staging(context_, e.tile_id(), 1);
     out_.push_back(put_down(context_, e.tile_id(), region, staging, 1, loc_));
-    known_.emplace_back(e, staged(context_.kernel, staging, 0, e.loc()));
+    // An element outside of the fragment is one outside of what stands for it: the check of the access fails.
+    const Expr inside = is_inside(context_.kernel.tile(e.tile_id()), at);
+    const Expr k = inside.is_int(1) ? ir::int_imm(0) : ir::select(inside, ir::int_imm(0), ir::int_imm(1), e.loc());
+    known_.emplace_back(e, staged(context_.kernel, staging, k, e.loc()));
     return known_.back().second;
   }
 
@@ -95,8 +110,17 @@ Block stage_print(const OpStmt& print, ir::ExpandContext& context, const Loc& lo
   if (count == 0) return print.def->expand(print, context, loc);
   const TileId staging = add_staging(context, ref.tile, count);
   Block out = {put_down(context, ref.tile, ref.region, staging, count, loc)};
-  OpStmt report =
-      ops::report_of_print(print, context.kernel, [&](int64_t k) { return staged(context.kernel, staging, k, loc); });
+  const ir::Kernel& kernel = context.kernel;
+  const OpStmt report = ops::report_of_print(print, kernel, [&](int64_t k) {
+    std::vector<Expr> at(ref.region.size());
+    Expr rest = ir::int_imm(k);
+    for (size_t d = at.size(); d-- > 0;) {
+      at[d] = ref.region[d].begin + ir::floormod(rest, ref.region[d].extent);
+      rest = ir::floordiv(rest, ref.region[d].extent);
+    }
+    const Expr element = staged(kernel, staging, ir::int_imm(k), loc), inside = is_inside(kernel.tile(ref.tile), at);
+    return inside.is_int(1) ? element : ir::select(inside, element, ir::imm(0, element.dtype(), loc), loc);
+  });
   for (ir::Stmt& part : stage_report(report, context, loc)) out.push_back(std::move(part));
   return out;
 }

@@ -63,7 +63,7 @@ bool Vectorizer::is_vector(TileId id, std::span<const Expr> at, const Expr& inde
 }
 
 TileId Vectorizer::registers_for(TileId tile, int64_t count, DType dtype, const Loc& loc) {
-  kernel_.tiles.push_back({.name = fmt::format("vector_{}", kernel_.tiles.size()),
+  kernel_.tiles.push_back({.name = kernel_.fresh_tile_name("vector"),
                            .space = ir::Space::local,
                            .dtype = dtype,
                            .shape = {ir::int_imm(count)},

@@ -61,8 +61,8 @@ TEST(TextErrors, TooManyVariables) {
 }
 
 TEST(TextErrors, NumberOfAnotherVariable) {
-  expect_text("program p() vars 2 { kernel k(x@0 < 1, y@1 < 2) threads 1 { let z@2 = x@1 } }",
-              "variable 1 is y, not x", "1:71");
+  expect_text("program p() vars 2 { kernel k(x@0 < 1, y@1 < 2) threads 1 { let z@2 = x@1 } }", "variable 1 is y, not x",
+              "1:71");
 }
 
 TEST(TextErrors, TextAfterTheProgram) {

@@ -3,6 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <bit>
+#include <cstdint>
+#include <string>
+
 namespace tilewright::tests {
 namespace {
 
@@ -282,6 +286,76 @@ TEST(AtomicCases, SumsOfRowsAreAddedOnce) {
     want.set(i, Real(3 * sum));
   }
   expect_result(p, args, 1, want);
+}
+
+// A loop over a tile that several threads hold, which reads what it writes.
+TEST(ReductionCases, RowsHeldBySeveralThreadsReadWhatTheyWrite) {
+  const Program p = T::prim_func("rows", [] {
+    auto A = T::tensor("A", {16, 256}, T::f32);
+    auto S = T::tensor("S", {16}, T::f32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 128});
+    auto a = T::alloc_fragment({16, 256}, T::f32);
+    auto f = T::alloc_fragment({16}, T::f32);
+    auto s = T::alloc_shared({16}, T::f32);
+    T::copy(A, a);
+    T::copy(S, s);
+    for (auto i : T::Parallel(16)) {
+      f(i) = s(i);
+      s(i) = s(i) + 100;
+    }
+    for (auto [i, j] : T::Parallel(16, 256)) a(i, j) = a(i, j) * f(i);
+    T::copy(a, A);
+    T::copy(s, S);
+  });
+  HostArray a(T::f32, {16, 256}), s(T::f32, {16});
+  for (int64_t i = 0; i < a.size(); ++i) a.set(i, Real(i % 5));
+  for (int64_t i = 0; i < 16; ++i) s.set(i, Real(i + 1));
+  const Args args = {a, s};
+  Expected want = exactly(a), sums = exactly(s);
+  for (int64_t i = 0; i < a.size(); ++i) want.set(i, Real(i % 5 * (i / 256 + 1)));
+  for (int64_t i = 0; i < 16; ++i) sums.set(i, Real(i + 101));
+  expect_result(p, args, 0, want);
+  expect_result(p, args, 1, sums);
+}
+
+// Updates of the same bits as two types do not commute.
+TEST(AtomicCases, UpdatesThroughAView) {
+  const Program p = T::prim_func("views", [] {
+    auto X = T::tensor("X", {64}, T::f32);
+    auto V = T::view(X, {64}, T::i32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 64});
+    for (auto i : T::Parallel(64)) T::atomic_add(X(i), 1.0);
+    for (auto i : T::Parallel(64)) T::atomic_add(V(63 - i), 1);
+  });
+  const Args args = {counted(T::f32, {64})};
+  Expected want = exactly(array(args, 0));
+  for (int64_t i = 0; i < 64; ++i) {
+    const float sum = std::bit_cast<float>(std::bit_cast<int32_t>(float(i + 1)) + 1);
+    want.set(i, Real(sum));
+  }
+  expect_result(p, args, 0, want);
+}
+
+// What a block releases is what all of its threads did.
+TEST(AtomicCases, AReleaseWaitsForTheOtherThreads) {
+  const auto source = [](const char* order) {
+    const Program p = T::prim_func("flag", [order] {
+      auto Y = T::tensor("Y", {256}, T::i32);
+      auto flag = T::tensor("flag", {1}, T::i32);
+      auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 128});
+      for (auto i : T::Parallel(256)) T::atomic_add(Y(i), 1);
+      T::atomic_store(flag(0), 1, order);
+    });
+    return compile(p, {.target = "cuda:sm_80"}).get_kernel_source();
+  };
+  for (const char* order : {"release", "seq_cst"}) {
+    const std::string text = source(order);
+    const size_t add = text.find("tw::atomic_add"), barrier = text.find("tw::sync_block()"),
+                 store = text.find("tw::atomic_store");
+    EXPECT_LT(add, barrier) << text;
+    EXPECT_LT(barrier, store) << text;
+  }
+  EXPECT_EQ(source("relaxed").find("tw::sync_block()"), std::string::npos);
 }
 
 }  // namespace

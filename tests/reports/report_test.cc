@@ -225,6 +225,74 @@ TEST(Print, OfAnAccumulatorChangesNothing) {
   EXPECT_NE(kernel.get_kernel_source().find("tw::mma_m16n8k16"), std::string::npos);
 }
 
+// Parts of a fragment that begin, or end, outside of it.
+TEST(Print, FragmentsBeyondTheirEnd) {
+  const Program p = T::prim_func("beyond", [] {
+    auto n = T::scalar("n", T::i64);
+    auto [b] = T::Kernel({T::Expr(1)}, {.threads = 64});
+    auto f = T::alloc_fragment({64}, T::i32, "f");
+    for (auto i : T::Parallel(64)) f(i) = i + 1;
+    T::print(f(T::slice(n, n + 4)));
+    T::print(T::if_then_else(n < 64, f(n), -5), "guarded");
+  });
+  for (const int64_t n : {0, 62, 63, 64, 70}) {
+    std::string values;
+    for (int64_t i = n; i < n + 4; ++i) values += " " + std::to_string(i < 64 ? i + 1 : 0);
+    const std::string text = printed(p, {n}, kSimulated);
+    EXPECT_NE(text.find(values + "\n"), std::string::npos) << n << "\n" << text;
+    EXPECT_NE(text.find(" = " + std::to_string(n < 64 ? n + 1 : -5) + "\n"), std::string::npos) << n << "\n" << text;
+    EXPECT_EQ(text, printed(p, {n}, "cpu")) << n;
+  }
+  const Program element = T::prim_func("element", [] {
+    auto n = T::scalar("n", T::i64);
+    auto [b] = T::Kernel({T::Expr(1)}, {.threads = 64});
+    auto f = T::alloc_fragment({64}, T::i32, "f");
+    for (auto i : T::Parallel(64)) f(i) = i + 1;
+    T::print(f(n));
+  });
+  EXPECT_NE(printed(element, {int64_t(63)}, kSimulated).find(" = 64\n"), std::string::npos);
+  EXPECT_THROW(printed(element, {int64_t(64)}, kSimulated), Error);
+  EXPECT_THROW(printed(element, {int64_t(64)}, "cpu"), Error);
+}
+
+// More than the memory for it holds: what fits, and a line that says so.
+TEST(Print, MoreThanFits) {
+  const Program p = T::prim_func("much", [] {
+    auto [b] = T::Kernel({T::Expr(6000)}, {.threads = 32});
+    auto s = T::alloc_shared({256}, T::i32, "s");
+    T::fill(s, b);
+    T::print("a");
+    T::print(s);
+  });
+  const std::string text = printed(p, {}, "sim:sm_80", 2);
+  EXPECT_NE(text.find("block (0): a\nblock (0): s shared i32[0:256]\n"), std::string::npos) << text.substr(0, 300);
+  EXPECT_TRUE(text.ends_with("... more was printed than the 8388608 bytes of memory for it hold\n"))
+      << text.substr(text.size() - 300);
+  size_t greetings = 0;
+  for (size_t at = text.find(": a\n"); at != std::string::npos; at = text.find(": a\n", at + 1)) ++greetings;
+  EXPECT_LE(greetings, 6000u);
+  EXPECT_EQ(text.find("block (0): a\n", 10), std::string::npos) << "block 0 greets once";
+}
+
+TEST(Print, StatementsOfABlockStayInOrder) {
+  const Program p = T::prim_func("order", [] {
+    auto [b] = T::Kernel({T::Expr(2)}, {.threads = 128});
+    for (auto k : T::serial(2)) {
+      for (auto i : T::Parallel(128)) T::if_(i % 32 == 31, [&] { T::print(i + k * 1000, "lane"); });
+      T::print(k, "done");
+    }
+  });
+  for (const char* how : {"fair", "greedy", "reverse", "random+seed=3"}) {
+    const std::string text = printed(p, {}, std::string("sim:sm_80+checked+") + how);
+    for (const char* block : {"block (0): ", "block (1): "}) {
+      std::string order;
+      for (size_t at = text.find(block); at != std::string::npos; at = text.find(block, at + 1))
+        order += text.substr(at + 11, 4) == "lane" ? 'l' : 'd';
+      EXPECT_EQ(order, "lllldlllld") << how << "\n" << text;
+    }
+  }
+}
+
 // ---- assertions
 
 struct Failed {

@@ -96,7 +96,10 @@ static __device__ __noinline__ void fail(Failure* failure, i64 site, I... at) {
 template <int kCells>
 static __device__ __noinline__ void report(Failure* failure, i64 number, const i64 (&cells)[kCells]) {
   const u64 first = atomicAdd(&failure->used, u64(kCells + 1));
-  if (first + kCells + 1 > failure->capacity) return;
+  if (first + kCells + 1 > failure->capacity) {
+    if (first < failure->capacity) failure->cells[first] = -1;  // ends what is read
+    return;
+  }
   i64* const to = failure->cells + first;
   to[0] = number;
   for (int i = 0; i < kCells; ++i) to[i + 1] = cells[i];
