@@ -34,9 +34,9 @@ bool equal_scalars(const Scalar& a, const Scalar& b) { return a.kind == b.kind &
 }  // namespace
 
 std::string Kernel::fresh_tile_name(std::string_view stem) const {
-  std::string name = fmt::format("{}_{}", stem, tiles.size());
-  while (std::any_of(tiles.begin(), tiles.end(), [&](const Tile& t) { return t.name == name; })) name += "_";
-  return name;
+  std::string fresh = fmt::format("{}_{}", stem, tiles.size());
+  while (std::any_of(tiles.begin(), tiles.end(), [&](const Tile& t) { return t.name == fresh; })) fresh += "_";
+  return fresh;
 }
 
 std::vector<Expr> strides_of(const Tensor& tensor) {
