@@ -4,6 +4,8 @@
 #include "ir/verify_parts.h"
 #include "support/error.h"
 
+#include <utility>
+
 namespace tilewright::ir {
 
 namespace {
@@ -36,6 +38,7 @@ class BodyChecker {
   void loop_dim(const ForStmt& loop, const LoopDim& dim, const Loc& loc);
   void while_loop(const WhileStmt& loop, const Loc& loc);
   void branch(const IfStmt& branch, const Loc& loc);
+  void lanes(const LanesStmt& lanes, const Loc& loc);
   void role(const RoleStmt& role, const Loc& loc);
   void jump(std::string_view word, const Loc& loc);
   void loop_body(const Block& body, bool parallel, bool dead, const Loc& loc);
@@ -47,6 +50,7 @@ class BodyChecker {
   Loc parallel_loc_;
   int depth_ = 0;
   bool in_parallel_ = false;  // inside a parallel loop at any distance
+  bool in_lanes_ = false;     // the code of one thread: its parallel loops are unrolled, or its share of one
   bool in_loop_ = false;      // a loop that break would leave, on this side of the nearest parallel loop
 };
 
@@ -60,7 +64,7 @@ struct BodyChecker::Alternatives {
   void operator()(const ForStmt& s) const { c.loop(s, loc); }
   void operator()(const WhileStmt& s) const { c.while_loop(s, loc); }
   void operator()(const IfStmt& s) const { c.branch(s, loc); }
-  void operator()(const LanesStmt& s) const { c.block(s.body, loc); }
+  void operator()(const LanesStmt& s) const { c.lanes(s, loc); }
   void operator()(const RoleStmt& s) const { c.role(s, loc); }
   void operator()(const BreakStmt&) const { c.jump("break", loc); }
   void operator()(const ContinueStmt&) const { c.jump("continue", loc); }
@@ -83,7 +87,7 @@ void BodyChecker::block(const Block& block, const Loc& loc) {
 void BodyChecker::op(const OpStmt& op, const Loc& loc) {
   if (op.def == nullptr) throw invalid_kernel(loc, "an operation without a definition").hint("set OpStmt::def");
   const std::string_view name = op.def->name;
-  if (in_parallel_ && !op.def->reports) {
+  if (in_parallel_ && !in_lanes_ && !op.def->reports) {
     throw invalid_kernel(loc, "{} inside a parallel loop", name)
         .note("the parallel loop", parallel_loc_)
         .hint("a parallel loop assigns elements; tile operations stand outside of it");
@@ -156,7 +160,7 @@ void BodyChecker::loop_form(const ForStmt& loop, const Loc& loc) {
         .hint("only a parallel loop has several; nest the others");
   }
   const bool refused = loop.kind == LoopKind::parallel || loop.kind == LoopKind::pipelined;
-  if (in_parallel_ && refused) {
+  if (in_parallel_ && !in_lanes_ && refused) {
     throw invalid_kernel(loc, "a {} loop inside a parallel loop", kind)
         .note("the parallel loop", parallel_loc_)
         .hint(loop.kind == LoopKind::parallel
@@ -225,6 +229,12 @@ void BodyChecker::branch(const IfStmt& branch, const Loc& loc) {
   exprs_.check(branch.condition, DType::boolean, "a condition", loc);
   maybe_dead(branch.then, branch.condition.is_int(0), loc);
   maybe_dead(branch.otherwise, branch.condition.is_int(1), loc);
+}
+
+void BodyChecker::lanes(const LanesStmt& lanes, const Loc& loc) {
+  const bool before = std::exchange(in_lanes_, true);
+  block(lanes.body, loc);
+  in_lanes_ = before;
 }
 
 void BodyChecker::role(const RoleStmt& role, const Loc& loc) {
