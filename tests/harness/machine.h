@@ -14,6 +14,15 @@ bool has_gpu();
 // Under CI=true nothing that tests can have on any machine may be missing: they fail instead of being skipped.
 bool nothing_may_be_missing();
 
+// For what tests can have on any machine: where it is missing the test is skipped, and says why; under CI=true it
+// fails.
+#define TW_NEEDS(condition, why)                                          \
+  if (!(condition)) {                                                     \
+    ASSERT_FALSE(::tilewright::testing::nothing_may_be_missing()) << why; \
+    GTEST_SKIP() << why;                                                  \
+  }                                                                       \
+  static_assert(true)
+
 struct FoundNvrtc {
   std::optional<cuda::Nvrtc> nvrtc;
   std::string why_not;  // where the machine has none

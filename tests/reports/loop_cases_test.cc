@@ -35,7 +35,7 @@ TEST(LoopCases, StrideOfSixHundredMillion) {
   static constexpr int64_t kStride = 600'000'000, kRows = 4, kColumns = 16;
   const size_t bytes = size_t((kRows - 1) * kStride + kColumns);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) GTEST_SKIP() << "no address space for " << bytes << " bytes";
+  ASSERT_NE(memory, MAP_FAILED) << "no address space for " << bytes << " bytes: does a limit (ulimit -v) stand?";
   auto* data = static_cast<int8_t*>(memory);
   for (int64_t i = 0; i < kRows; ++i) {
     for (int64_t j = 0; j < kColumns; ++j) data[i * kStride + j] = int8_t(i * kColumns + j);

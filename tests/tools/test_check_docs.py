@@ -73,7 +73,8 @@ class CheckDocs(Tree):
         self.assertEqual(self.check({"README.md": "a\n```\nb\n"}), ["README.md:2: this code block has no end"])
 
 
-@unittest.skipIf(check_docs.find_compiler() is None, "no C++ compiler")
+@unittest.skipIf(check_docs.find_compiler() is None and os.environ.get("CI") != "true",
+                 "none of the compilers that check_docs.py knows is installed: blocks of documents are not compiled")
 class RunnableBlocks(Tree):
     compiler = check_docs.find_compiler()
 
