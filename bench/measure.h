@@ -12,6 +12,7 @@
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -60,6 +61,25 @@ inline void refuse_under_load(bool force) {
              "bench: other processes use {:.0f} % of this machine; try again when it is quiet, or pass --force\n",
              100 * load);
   std::exit(2);
+}
+
+// What every benchmark takes.
+struct Flags {
+  bool json = false, force = false;
+};
+
+// Nothing for an argument that is no flag, after a line of usage.
+inline std::optional<Flags> parse_flags(int argc, char** argv, const char* name) {
+  Flags out;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view arg = argv[i];
+    if (arg != "--json" && arg != "--force") {
+      fmt::print(stderr, "usage: {} [--json] [--force]\n", name);
+      return std::nullopt;
+    }
+    (arg == "--json" ? out.json : out.force) = true;
+  }
+  return out;
 }
 
 inline double median(std::vector<double> v) {

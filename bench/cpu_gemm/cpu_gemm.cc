@@ -15,7 +15,6 @@
 
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <random>
 #include <unistd.h>
 
@@ -155,15 +154,9 @@ void restart_with_clean_environment(char** argv) {
 
 int main(int argc, char** argv) {
   restart_with_clean_environment(argv);
-  bool json = false, force = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") == 0)
-      json = true;
-    else if (std::strcmp(argv[i], "--force") == 0)
-      force = true;
-    else
-      return fmt::print(stderr, "usage: cpu_gemm [--json] [--force]\n"), 2;
-  }
+  const std::optional<bench::Flags> flags = bench::parse_flags(argc, argv, "cpu_gemm");
+  if (!flags) return 2;
+  const auto [json, force] = *flags;
   try {
     bench::refuse_under_load(force);
     std::mt19937_64 random(std::random_device{}());

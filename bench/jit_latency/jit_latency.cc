@@ -94,16 +94,10 @@ bench::Row row(const char* name, double value, const char* unit) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, force = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--child") == 0) return fmt::print("{}\n", first_result_ms()), 0;
-    if (std::strcmp(argv[i], "--json") == 0)
-      json = true;
-    else if (std::strcmp(argv[i], "--force") == 0)
-      force = true;
-    else
-      return fmt::print(stderr, "usage: jit_latency [--json] [--force]\n"), 2;
-  }
+  if (argc > 1 && std::strcmp(argv[1], "--child") == 0) return fmt::print("{}\n", first_result_ms()), 0;
+  const std::optional<bench::Flags> flags = bench::parse_flags(argc, argv, "jit_latency");
+  if (!flags) return 2;
+  const auto [json, force] = *flags;
   try {
     bench::refuse_under_load(force);
     std::vector<double> cold, warm;

@@ -4,7 +4,6 @@
 
 #include <tilewright/compile.h>
 
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -44,15 +43,9 @@ bench::Row row(const char* name, double ms) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, force = false;
-  for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") == 0)
-      json = true;
-    else if (std::strcmp(argv[i], "--force") == 0)
-      force = true;
-    else
-      return fmt::print(stderr, "usage: simulator [--json] [--force]\n"), 2;
-  }
+  const std::optional<bench::Flags> flags = bench::parse_flags(argc, argv, "simulator");
+  if (!flags) return 2;
+  const auto [json, force] = *flags;
   try {
     bench::refuse_under_load(force);
     bench::print_row(row("simulator_checked", launch_ms("sim:sm_80+checked", 3)), json);

@@ -22,41 +22,21 @@ using ir::TileId;
 
 namespace {
 
-class Asserts : public ir::Visitor {
- public:
-  using Visitor::visit;
-  void visit(const Stmt& stmt) override {
-    const auto* op = ir::get_if<OpStmt>(stmt);
-    found = found || (op && op->def->reports && ir::text_attr(op->attrs, "kind") == "assert");
-    visit_parts(stmt);
-  }
-  bool found = false;
-};
-
 bool asserts(const Block& body) {
-  Asserts asserts;
-  asserts.visit(body);
-  return asserts.found;
+  return ir::any_stmt(body, [](const Stmt& stmt) {
+    const auto* op = ir::get_if<OpStmt>(stmt);
+    return op && op->def->reports && ir::text_attr(op->attrs, "kind") == "assert";
+  });
 }
 
 // Whether blocks may access one element of a tensor atomically.
 bool shares_elements(const ir::Program& program) {
-  class Finder : public ir::Visitor {
-   public:
-    using Visitor::visit;
-    void visit(const Stmt& stmt) override {
+  return std::any_of(program.kernels.begin(), program.kernels.end(), [](const Kernel& kernel) {
+    return ir::any_stmt(kernel.body, [&](const Stmt& stmt) {
       const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt);
-      found = found || (atomic && !kernel->tile(atomic->tile).on_chip());
-      visit_parts(stmt);
-    }
-    const Kernel* kernel = nullptr;
-    bool found = false;
-  } finder;
-  for (const Kernel& kernel : program.kernels) {
-    finder.kernel = &kernel;
-    finder.visit(kernel.body);
-  }
-  return finder.found;
+      return atomic && !kernel.tile(atomic->tile).on_chip();
+    });
+  });
 }
 
 // Two rows of one storage by different element types.
@@ -256,11 +236,7 @@ void CpuKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
 
 void CpuKernelWriter::write_report(const OpStmt& op, const Loc& loc) {
   const CpuReport& report = reports_.emplace_back(CpuReport::of(op, kernel_, loc));
-  std::string cells;
-  for (size_t i = 1; i < op.scalars.size(); ++i) {
-    const Expr& e = op.scalars[i];
-    cells += fmt::format("{}tw::cell({}({}))", i > 1 ? ", " : "", value_type(e.dtype()), exprs_.text(e));
-  }
+  const std::string cells = report_cells(op);
   const std::string condition = exprs_.text(op.scalars[0]);
   out_.open(fmt::format("if ({}({})) {{", report.is_assert ? "!" : "", condition), loc);
   out_.line(fmt::format("const tw::i64 cells[] = {{{}}};", cells), loc);

@@ -20,16 +20,9 @@ using ir::TileId;
 namespace {
 
 bool has_atomics(const ir::Program& program) {
-  struct Finder : ir::Visitor {
-    using Visitor::visit;
-    void visit(const ir::Stmt& stmt) override {
-      found |= ir::get_if<ir::AtomicStmt>(stmt) != nullptr;
-      if (!found) visit_parts(stmt);
-    }
-    bool found = false;
-  } finder;
-  for (const Kernel& kernel : program.kernels) finder.visit(kernel.body);
-  return finder.found;
+  return std::any_of(program.kernels.begin(), program.kernels.end(), [](const Kernel& kernel) {
+    return ir::any_stmt(kernel.body, [](const ir::Stmt& stmt) { return ir::get_if<ir::AtomicStmt>(stmt) != nullptr; });
+  });
 }
 
 // Writes one kernel.
@@ -162,16 +155,9 @@ void CudaKernelWriter::open_while(const ir::WhileStmt& loop, const Loc& loc) {
   out_.line("if (tw::stops(++turn, failure)) return;", loc);
 }
 
-// tw::Failure::at has the cells of an assertion.
-constexpr size_t kMaxFailureCells = 24;
-
 void CudaKernelWriter::write_report(const OpStmt& op, const Loc& loc) {
   const ops::Report& report = reports_.emplace_back(ops::Report::of(op, kernel_, loc));
-  std::string cells;
-  for (size_t i = 1; i < op.scalars.size(); ++i) {
-    const ir::Expr& e = op.scalars[i];
-    cells += fmt::format("{}tw::cell({}({}))", i > 1 ? ", " : "", value_type(e.dtype()), exprs_.text(e));
-  }
+  const std::string cells = report_cells(op);
   const std::string condition = exprs_.text(op.scalars[0]);
   if (report.is_assert) {
     if (report.num_cells() > kMaxFailureCells) throw internal_error(loc, "an assertion with too many values");

@@ -25,6 +25,9 @@ struct CudaEntry {
   size_t first_report = 0;  // those of the kernel follow each other
 };
 
+// tw::Failure::at: the cells of an assertion.
+constexpr size_t kMaxFailureCells = 24;
+
 struct CudaModule {
   std::string source;     // without line comments; the cache key is made of it
   std::string annotated;  // with the author's lines as comments

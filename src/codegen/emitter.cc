@@ -88,17 +88,6 @@ std::set<TileId> serially_used(const Kernel& kernel) {
   return std::move(uses.tiles);
 }
 
-class MeetingPoints : public ir::Visitor {
- public:
-  using Visitor::visit;
-  void visit(const Stmt& stmt) override {
-    const auto* op = ir::get_if<ir::OpStmt>(stmt);
-    found = found || ir::get_if<ir::AtomicStmt>(stmt) || (op && op->def->reports);
-    visit_parts(stmt);
-  }
-  bool found = false;
-};
-
 class PrivateTiles : public ir::Visitor {
  public:
   explicit PrivateTiles(const Kernel& kernel) : kernel_(kernel) {}
@@ -125,9 +114,10 @@ TileId declaring_row(const Kernel& kernel, TileId id) {
 }
 
 bool iterations_meet(const Block& body) {
-  MeetingPoints points;
-  points.visit(body);
-  return points.found;
+  return ir::any_stmt(body, [](const Stmt& stmt) {
+    const auto* op = ir::get_if<ir::OpStmt>(stmt);
+    return ir::get_if<ir::AtomicStmt>(stmt) || (op && op->def->reports);
+  });
 }
 
 std::set<TileId> private_tiles(const Kernel& kernel) {
@@ -177,6 +167,15 @@ void Emitter::declare_views(TileId root, const Loc& loc) {
                                        : fmt::format("{}* const {} = {};", type, name, cast),
               loc);
   }
+}
+
+std::string Emitter::report_cells(const ir::OpStmt& op) {
+  std::string cells;
+  for (size_t i = 1; i < op.scalars.size(); ++i) {
+    const Expr& e = op.scalars[i];
+    cells += fmt::format("{}tw::cell({}({}))", i > 1 ? ", " : "", value_type(e.dtype()), exprs_.text(e));
+  }
+  return cells;
 }
 
 void Emitter::write_block_indices() {

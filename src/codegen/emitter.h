@@ -47,6 +47,8 @@ class Emitter {
   void declare_views(ir::TileId root, const Loc& loc);
   // Used in parallel loops alone; otherwise the declaration in a loop hides one around it.
   bool is_only_private(ir::TileId id) const;
+  // The cells of a report, with commas.
+  std::string report_cells(const ir::OpStmt& op);
   // Block indices from `block`, the number in launch order; the last grid dimension is the slowest.
   void write_block_indices();
 

@@ -15,7 +15,7 @@ namespace tilewright {
 // Mirrors tilewright::device::Failure but for its cells, which follow.
 struct DeviceFailure {
   long long site = 0;
-  long long at[24] = {};
+  long long at[codegen::kMaxFailureCells] = {};
   unsigned long long used = 0, capacity = 0;
 };
 

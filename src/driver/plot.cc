@@ -62,6 +62,10 @@ std::vector<Found> planned(const Program& program, const std::string& target) {
   return std::visit(Planner{program.ir()}, choose_target(target, TargetUse::text));
 }
 
+std::string place_of(const ir::Tile& tile) {
+  return tile.fragment ? layout::to_string(*tile.fragment) : layout::to_string(*tile.layout);
+}
+
 std::vector<int64_t> shape_of(const ir::Tile& tile) {
   return tile.fragment ? tile.fragment->shape() : tile.layout->shape();
 }
@@ -85,7 +89,7 @@ std::vector<PlottedTile> plotted_tiles(const Program& program, const std::string
                    .name = tile.name,
                    .description = ir::describe(tile),
                    .shape = shape_of(tile),
-                   .place = tile.fragment ? layout::to_string(*tile.fragment) : layout::to_string(*tile.layout),
+                   .place = place_of(tile),
                    .is_fragment = tile.fragment.has_value()});
   }
   return out;
@@ -106,8 +110,7 @@ std::string plot(const Program& program, const std::string& tile, const PlotOpti
                           : fmt::format("tiles are {}", fmt::join(names, ", ")));
   }
   const ir::Tile& t = found->tile;
-  const std::string title = fmt::format("{} of {}: {}  {}", t.name, found->kernel, ir::describe(t),
-                                        t.fragment ? layout::to_string(*t.fragment) : layout::to_string(*t.layout));
+  const std::string title = fmt::format("{} of {}: {}  {}", t.name, found->kernel, ir::describe(t), place_of(t));
   const std::vector<layout::DrawRange> region = region_of(options, shape_of(t));
   if (options.format == PlotFormat::text)
     return t.fragment ? layout::draw_text(*t.fragment, region) : layout::draw_text(*t.layout, region);

@@ -174,7 +174,7 @@ std::string SimLaunch::why_not_counted() const {
 
 std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int64_t red_zone_bytes,
                                          CountedLines* counted, bool prints) const {
-  const int64_t capacity = report_capacity(text_->module());
+  const int64_t capacity = prints ? report_capacity(text_->module()) : 0;
   std::vector<int64_t> memory(sizeof(DeviceFailure) / sizeof(int64_t) + size_t(capacity));
   DeviceFailure& failure = *new (memory.data()) DeviceFailure{.capacity = uint64_t(capacity)};
   Findings findings;
@@ -208,9 +208,11 @@ std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int
   if (failure.site > 0) {
     out.insert(out.begin(), device_error(text_->module(), failure));
   }
-  const std::span<const int64_t> cells = std::span(memory).subspan(sizeof(DeviceFailure) / sizeof(int64_t));
-  const std::lock_guard lock(executable_->print_mutex());
-  if (prints && capacity > 0) print_reports(text_->module(), failure, cells, executable_->on_print());
+  if (capacity > 0) {
+    const std::span<const int64_t> cells = std::span(memory).subspan(sizeof(DeviceFailure) / sizeof(int64_t));
+    const std::lock_guard lock(executable_->print_mutex());
+    print_reports(text_->module(), failure, cells, executable_->on_print());
+  }
   return out;
 }
 

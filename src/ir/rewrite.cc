@@ -297,7 +297,27 @@ class Mentions : public Visitor {
   std::map<TileId, int> count;
 };
 
+class AnyStmt : public Visitor {
+ public:
+  explicit AnyStmt(const std::function<bool(const Stmt&)>& holds) : holds_(holds) {}
+  using Visitor::visit;
+  void visit(const Stmt& stmt) override {
+    found = found || holds_(stmt);
+    if (!found) visit_parts(stmt);
+  }
+  bool found = false;
+
+ private:
+  const std::function<bool(const Stmt&)>& holds_;
+};
+
 }  // namespace
+
+bool any_stmt(const Block& block, const std::function<bool(const Stmt&)>& holds) {
+  AnyStmt finder(holds);
+  finder.visit(block);
+  return finder.found;
+}
 
 std::map<TileId, int> tile_mentions(const Block& block) {
   Mentions mentions;

@@ -3,6 +3,7 @@
 
 #include "ir/kernel.h"
 
+#include <functional>
 #include <map>
 
 namespace tilewright::ir {
@@ -37,6 +38,9 @@ class Visitor {
   void visit_args(const Expr& e);
   void visit_parts(const Stmt& stmt);
 };
+
+// Whether `holds` for some statement, at any depth.
+bool any_stmt(const Block& block, const std::function<bool(const Stmt&)>& holds);
 
 // How often each tile is named.
 std::map<TileId, int> tile_mentions(const Block& block);

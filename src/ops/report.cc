@@ -84,13 +84,7 @@ OpStmt report(const char* kind, const Expr& condition, std::span<const Expr> blo
 Block expand_print(const OpStmt& op, ExpandContext& context, const Loc& loc) {
   const TileRef& ref = op.tiles[0];
   const Kernel& kernel = context.kernel;
-  OpStmt out = report_of_print(op, kernel, [&](int64_t k) {
-    std::vector<Expr> at(ref.region.size());
-    Expr rest = ir::int_imm(k);
-    for (size_t d = at.size(); d-- > 0;) {
-      at[d] = ref.region[d].begin + ir::floormod(rest, ref.region[d].extent);
-      rest = ir::floordiv(rest, ref.region[d].extent);
-    }
+  OpStmt out = report_of_print(op, kernel, [&](int64_t, const std::vector<Expr>& at) {
     return read(kernel, ref, at, kernel.tile(ref.tile).dtype, loc);
   });
   return {ir::make_stmt(std::move(out), loc)};
@@ -138,7 +132,7 @@ int64_t num_printed(const TileRef& region) {
   return count;
 }
 
-OpStmt report_of_print(const OpStmt& print, const Kernel& kernel, const std::function<Expr(int64_t k)>& element) {
+OpStmt report_of_print(const OpStmt& print, const Kernel& kernel, const PrintedElement& element) {
   const TileRef& ref = print.tiles[0];
   const ir::Tile& tile = kernel.tile(ref.tile);
   OpStmt out = report("print", ir::bool_imm(true), print.scalars, ir::text_attr(print.attrs, "message"),
@@ -153,7 +147,13 @@ OpStmt report_of_print(const OpStmt& print, const Kernel& kernel, const std::fun
   const int64_t count = num_printed(ref);
   for (int64_t k = 0; k < count; ++k) {
     const Expr is_element = ir::lt(ir::int_imm(k), size);
-    const Expr value = element(k);
+    std::vector<Expr> at(ref.region.size());
+    Expr rest = ir::int_imm(k);
+    for (size_t d = at.size(); d-- > 0;) {
+      at[d] = ref.region[d].begin + ir::floormod(rest, ref.region[d].extent);
+      rest = ir::floordiv(rest, ref.region[d].extent);
+    }
+    const Expr value = element(k, at);
     out.scalars.push_back(is_element.is_int(1) ? value
                                                : ir::select(is_element, value, ir::imm(0, tile.dtype, tile.loc)));
   }

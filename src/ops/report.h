@@ -34,10 +34,10 @@ const ir::OpDef& report_op();
 
 // How many elements a print of the region has at most.
 int64_t num_printed(const ir::TileRef& region);
-// The report that a print is. `element(k)`: the value of element k of the region, in row-major order; where the region
-// may have fewer it is asked for where there is one.
-ir::OpStmt report_of_print(const ir::OpStmt& print, const ir::Kernel& kernel,
-                           const std::function<ir::Expr(int64_t k)>& element);
+// The report that a print is. `element(k, at)`: the value of element k of the region, in row-major order, which is that
+// of the tile at those coordinates; where the region may have fewer it is asked for where there is one.
+using PrintedElement = std::function<ir::Expr(int64_t k, const std::vector<ir::Expr>& at)>;
+ir::OpStmt report_of_print(const ir::OpStmt& print, const ir::Kernel& kernel, const PrintedElement& element);
 
 ir::Stmt make_print(const Operand& region, const std::string& message, const ir::Kernel& kernel, const Loc& loc);
 // Without a value: the message alone.

@@ -78,20 +78,20 @@ class Uses : public ir::Visitor {
         if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) written.insert(kernel.storage_of(store->tile));
         if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
           written.insert(kernel.storage_of(atomic->tile));
-          previous |= bool(atomic->prev);
+          uses_previous |= bool(atomic->prev);
         }
         visit_parts(stmt);
       }
       const Kernel& kernel;
       std::set<TileId> read, written;
-      bool previous = false;
+      bool uses_previous = false;
     } finder(kernel_);
     finder.visit(body);
     updates_what_it_reads.push_back(std::any_of(finder.read.begin(), finder.read.end(), [&](TileId id) {
       const ir::Space space = kernel_.tile(id).space;
       return finder.written.contains(id) && (space == ir::Space::shared || space == ir::Space::global);
     }));
-    if (!finder.previous) return;
+    if (!finder.uses_previous) return;
     for (const auto& [id, map] : loops.back().tiles) beside_previous.insert(id);
   }
   bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }

@@ -23,21 +23,11 @@ using ir::TileId;
 
 namespace {
 
-class HasSchedule : public ir::Visitor {
- public:
-  using Visitor::visit;
-  void visit(const Stmt& stmt) override {
-    const auto* loop = ir::get_if<ir::ForStmt>(stmt);
-    found = found || (loop && loop->schedule);
-    visit_parts(stmt);
-  }
-  bool found = false;
-};
-
 bool has_schedule(const Stmt& stmt) {
-  HasSchedule finder;
-  finder.visit(stmt);
-  return finder.found;
+  return ir::any_stmt({stmt}, [](const Stmt& part) {
+    const auto* loop = ir::get_if<ir::ForStmt>(part);
+    return loop && loop->schedule;
+  });
 }
 
 // Some access of the statement to one of the tiles (any, if there are none) is over with a queue.

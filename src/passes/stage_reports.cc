@@ -111,13 +111,7 @@ Block stage_print(const OpStmt& print, ir::ExpandContext& context, const Loc& lo
   const TileId staging = add_staging(context, ref.tile, count);
   Block out = {put_down(context, ref.tile, ref.region, staging, count, loc)};
   const ir::Kernel& kernel = context.kernel;
-  const OpStmt report = ops::report_of_print(print, kernel, [&](int64_t k) {
-    std::vector<Expr> at(ref.region.size());
-    Expr rest = ir::int_imm(k);
-    for (size_t d = at.size(); d-- > 0;) {
-      at[d] = ref.region[d].begin + ir::floormod(rest, ref.region[d].extent);
-      rest = ir::floordiv(rest, ref.region[d].extent);
-    }
+  const OpStmt report = ops::report_of_print(print, kernel, [&](int64_t k, const std::vector<Expr>& at) {
     const Expr element = staged(kernel, staging, ir::int_imm(k), loc), inside = is_inside(kernel.tile(ref.tile), at);
     return inside.is_int(1) ? element : ir::select(inside, element, ir::imm(0, element.dtype(), loc), loc);
   });

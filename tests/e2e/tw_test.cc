@@ -2,6 +2,7 @@
 #include "harness/folders.h"
 #include "runtime/process.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -124,18 +125,24 @@ TEST_F(Tw, TraceOfOnePassIsAProgram) {
   EXPECT_NE(lowered.output.find("{layout = "), std::string::npos) << lowered.output;
 }
 
-TEST_F(Tw, TraceAsDifferences) {
-  const std::string file = write("add.tw", R"(program add(A) vars 1 {
-  tensor A: f32[8]
+// A tensor of n elements that is copied to a shared tile and back.
+std::string through_shared(const std::string& name, int n) {
+  return fmt::format(R"(program {0}(A) vars 1 {{
+  tensor A: f32[{1}]
 
-  kernel add(bx@0 < 1) threads 32 {
-    tile A: global f32[8] of A
-    tile S: shared f32[8]
-    copy(A[0:8], S[0:8])
-    copy(S[0:8], A[0:8])
-  }
+  kernel {0}(bx@0 < 1) threads 32 {{
+    tile A: global f32[{1}] of A
+    tile S: shared f32[{1}]
+    copy(A[0:{1}], S[0:{1}])
+    copy(S[0:{1}], A[0:{1}])
+  }}
+}}
+)",
+                     name, n);
 }
-)");
+
+TEST_F(Tw, TraceAsDifferences) {
+  const std::string file = write("add.tw", through_shared("add", 8));
   const ProcessResult trace = run({"trace", file, "--target", "cpu:x86-64", "--diff"});
   ASSERT_TRUE(trace.ok()) << trace.output;
   EXPECT_NE(trace.output.find("\n-    tile S: shared f32[8]\n+    tile S: shared f32[8] {layout = "), std::string::npos)
@@ -152,17 +159,7 @@ TEST_F(Tw, TraceRefusesWhatIsNotThere) {
   EXPECT_EQ(target.exit_code, 2);
   EXPECT_NE(target.output.find("there is no target 'tpu'"), std::string::npos) << target.output;
   // What goes before an error of a later pass is shown.
-  const std::string file = write("large.tw", R"(program large(A) vars 1 {
-  tensor A: f32[100000]
-
-  kernel large(bx@0 < 1) threads 32 {
-    tile A: global f32[100000] of A
-    tile S: shared f32[100000]
-    copy(A[0:100000], S[0:100000])
-    copy(S[0:100000], A[0:100000])
-  }
-}
-)");
+  const std::string file = write("large.tw", through_shared("large", 100000));
   const ProcessResult refused = run({"trace", file, "--target", "cuda:sm_80", "--summary"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_GT(refused.output.find("large needs 400384 bytes of shared memory"),

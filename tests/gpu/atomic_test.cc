@@ -36,16 +36,16 @@ extern "C" __global__ void reductions(i32* s, u32* u, float* f, double* d, u64* 
 extern "C" __global__ void values(u32* counter, u32* seen, u64* counter64, u32* seen64, u32* seen_exchange, u32* cell,
                                   u16* spin16, u32* spin32, u64* spin64, float* f, double* d, i32* s) {
   const u32 i = threadIdx.x + blockIdx.x * blockDim.x;
-  reduce_add(seen + atomic_add(counter, 1u), 1u);
-  reduce_add(seen64 + u32(atomic_add(counter64, u64(1))), 1u);
-  reduce_add(seen_exchange + atomic_exchange(cell, i + 1), 1u);
-  for (u16 old = *spin16, next; (next = atomic_compare_exchange(spin16, old, u16(old + 1))) != old; old = next) {}
-  for (u32 old = *spin32, next; (next = atomic_compare_exchange(spin32, old, old + 3)) != old; old = next) {}
-  for (u64 old = *spin64, next; (next = atomic_compare_exchange(spin64, old, old + (u64(1) << 33))) != old; old = next) {}
-  atomic_add(f, 1.0f); atomic_add(d, 1.0); atomic_add(s, -1);
-  atomic_min(s + 1, -i32(i)); atomic_max(s + 2, i32(i));
-  atomic_min(counter + 1, i + 2); atomic_max(counter + 2, i + 2);
-  atomic_exchange(counter64 + 1, u64(77));
+  reduce_add(seen + fetch_add(counter, 1u), 1u);
+  reduce_add(seen64 + u32(fetch_add(counter64, u64(1))), 1u);
+  reduce_add(seen_exchange + fetch_exchange(cell, i + 1), 1u);
+  for (u16 old = *spin16, next; (next = compare_exchange(spin16, old, u16(old + 1))) != old; old = next) {}
+  for (u32 old = *spin32, next; (next = compare_exchange(spin32, old, old + 3)) != old; old = next) {}
+  for (u64 old = *spin64, next; (next = compare_exchange(spin64, old, old + (u64(1) << 33))) != old; old = next) {}
+  fetch_add(f, 1.0f); fetch_add(d, 1.0); fetch_add(s, -1);
+  fetch_min(s + 1, -i32(i)); fetch_max(s + 2, i32(i));
+  fetch_min(counter + 1, i + 2); fetch_max(counter + 2, i + 2);
+  fetch_exchange(counter64 + 1, u64(77));
 }
 extern "C" __global__ void shared(i32* out) {
   __shared__ i32 cells[8];
@@ -55,7 +55,7 @@ extern "C" __global__ void shared(i32* out) {
   reduce_add_shared(base, 0.5f); reduce_add_shared(base + 4, -i32(i)); reduce_add_shared(base + 8, i);
   reduce_min_shared(base + 12, i32(i) - 100); reduce_max_shared(base + 16, i32(i) - 100);
   reduce_min_shared(base + 20, i + 3); reduce_max_shared(base + 24, i * 2);
-  reduce_add(out + 16 + atomic_add_shared(base + 28, 1u), 1);
+  reduce_add(out + 16 + fetch_add(SharedCell<u32>{base + 28}, 1u), 1);
   sync_block();
   if (i < 8) out[i] = cells[i];
 }

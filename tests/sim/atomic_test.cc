@@ -15,9 +15,9 @@ extern "C" __global__ void k(u32* w, i32* s, u64* d, float* f) {
   reduce_add(s, -i32(t)); reduce_min(s + 1, -i32(t)); reduce_max(s + 2, 7 - i32(t));
   reduce_add(d, u64(1) << 40);
   reduce_add(f, 0.5f); reduce_max(f + 1, -1.0f - t); reduce_min(f + 2, 3.0f - t);
-  if (atomic_exchange(w + 6, 9u) == 0) reduce_add(w + 7, 1u);
+  if (fetch_exchange(w + 6, 9u) == 0) reduce_add(w + 7, 1u);
   u32 before = w[8];
-  for (u32 seen; (seen = atomic_compare_exchange(w + 8, before, before + 3)) != before;) before = seen;
+  for (u32 seen; (seen = compare_exchange(w + 8, before, before + 3)) != before;) before = seen;
 })");
   std::vector<uint32_t> w(9);
   w[1] = ~0u, w[3] = ~0u;
@@ -53,7 +53,7 @@ extern "C" __global__ void k(u32* out) {
   extern __shared__ unsigned char shared_memory[];
   if (threadIdx.x == 0) *reinterpret_cast<u32*>(shared_memory + 4) = 0;
   sync_block();
-  out[atomic_add_shared(4, 1)] = 1;
+  out[fetch_add(SharedCell<u32>{4}, 1u)] = 1;
 })",
                             64);
   std::vector<uint32_t> out(70);

@@ -2,6 +2,7 @@
 #include "../../examples/matmul_relu.h"
 
 #include "driver/compiled_kernel.h"
+#include "sim/programs.h"
 #include "target/sim.h"
 
 #include <tilewright/check.h>
@@ -34,14 +35,7 @@ TEST(Check, AProductIsRight) {
 
 // Fewer pieces of 16 bytes than threads: one thread copies each.
 TEST(Check, APieceIsCopiedByOneThread) {
-  const Program program = T::prim_func("few_pieces", [] {
-    auto A = T::tensor("A", {8, 16}, T::f32);
-    auto B = T::tensor("B", {8, 16}, T::f32);
-    auto blocks = T::Kernel({1}, {.threads = 128});
-    auto tile = T::alloc_shared({8, 16}, T::f32);
-    T::copy(A(0, 0), tile);
-    T::copy(tile, B(0, 0));
-  });
+  const Program program = one_tile();
   std::vector<float> a(128, 1), b(128);
   const CheckResult result =
       check(program, {TensorView{a.data(), DType::f32, {8, 16}}, TensorView{b.data(), DType::f32, {8, 16}}});

@@ -165,7 +165,7 @@ TEST(SimMemory, AnAccessBesideSharedMemory) {
 }
 
 TEST(SimMemory, AnAtomicOnWhatNobodyWrote) {
-  const std::string update = "\nif (t < 8) atomic_add_shared(4, 1);\nsync_block();\nout[t] = box[1];";
+  const std::string update = "\nif (t < 8) fetch_add(SharedCell<u32>{4}, 1u);\nsync_block();\nout[t] = box[1];";
   expect_clean("if (t == 0) box[1] = 0;\nsync_block();" + update);
   for (const char* how : kSchedules) {
     const Outcome outcome = run({kernel_text(update), 64, 1}, how);

@@ -1,8 +1,8 @@
 // What the simulator found, in the author's terms.
 #include "driver/sim_text.h"
+#include "sim/programs.h"
 
 #include <tilewright/error.h>
-#include <tilewright/language.h>
 
 #include <gtest/gtest.h>
 
@@ -12,18 +12,9 @@
 namespace tilewright::test {
 namespace {
 
-namespace T = tilewright::lang;
-
 // Who waits is told by the tile that the barrier lies in.
 TEST(SimReport, NotesNameTheTile) {
-  const Program program = T::prim_func("one_tile", [] {
-    auto A = T::tensor("A", {8, 16}, T::f32);
-    auto B = T::tensor("B", {8, 16}, T::f32);
-    auto blocks = T::Kernel({1}, {.threads = 128});
-    auto tile = T::alloc_shared({8, 16}, T::f32);
-    T::copy(A(0, 0), tile);
-    T::copy(tile, B(0, 0));
-  });
+  const Program program = one_tile();
   std::vector<Remark> remarks;
   const SimText text(program.ir(), sim_target_from_name("sim:sm_90a"), remarks);
   sim::Finding finding{.kind = sim::Finding::Kind::deadlock, .text = "block 0 waits for ever"};

@@ -1,7 +1,7 @@
 #pragma once
 // Atomic operations on global and shared memory, relaxed: they order nothing else. (PTX: red, atom)
 //
-// reduce_*: the result is not wanted. atomic_*: the value from before. f32 sums of many threads depend on their order.
+// reduce_*: the result is not wanted. fetch_*: the value from before. f32 sums of many threads depend on their order.
 #include <tilewright/device/cuda/cells.h>
 
 namespace tilewright::device {
@@ -60,40 +60,6 @@ TW_ATOM void reduce_add_release(u32* to, u32 x) {
   asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(to), "r"(x) : "memory");
 }
 
-#define TW_ATOMIC(NAME, OP, T, C)                                                                         \
-  TW_ATOM T NAME(T* to, T x) {                                                                            \
-    T out;                                                                                                \
-    asm volatile("atom.relaxed.gpu.global." OP " %0, [%1], %2;" : "=" C(out) : "l"(to), C(x) : "memory"); \
-    return out;                                                                                           \
-  }
-TW_ATOMIC(atomic_add, "add.f32", float, "f")
-TW_ATOMIC(atomic_add, "add.f64", double, "d")
-TW_ATOMIC(atomic_add, "add.s32", i32, "r")
-TW_ATOMIC(atomic_add, "add.u32", u32, "r")
-TW_ATOMIC(atomic_add, "add.u64", u64, "l")
-TW_ATOMIC(atomic_min, "min.s32", i32, "r")
-TW_ATOMIC(atomic_min, "min.u32", u32, "r")
-TW_ATOMIC(atomic_max, "max.s32", i32, "r")
-TW_ATOMIC(atomic_max, "max.u32", u32, "r")
-TW_ATOMIC(atomic_exchange, "exch.b32", u32, "r")
-TW_ATOMIC(atomic_exchange, "exch.b64", u64, "l")
-#undef TW_ATOMIC
-
-// Writes `x` if `expected` stands there. 16-bit words for types that have no atomic of their own.
-#define TW_COMPARE_EXCHANGE(T, BITS, C)                                   \
-  TW_ATOM T atomic_compare_exchange(T* to, T expected, T x) {             \
-    T out;                                                                \
-    asm volatile("atom.relaxed.gpu.global.cas." BITS " %0, [%1], %2, %3;" \
-                 : "=" C(out)                                             \
-                 : "l"(to), C(expected), C(x)                             \
-                 : "memory");                                             \
-    return out;                                                           \
-  }
-TW_COMPARE_EXCHANGE(u16, "b16", "h")
-TW_COMPARE_EXCHANGE(u32, "b32", "r")
-TW_COMPARE_EXCHANGE(u64, "b64", "l")
-#undef TW_COMPARE_EXCHANGE
-
 // The larger (smaller) float: of two floats with the same sign the order is that of their bits as integers, reversed
 // for negative ones. Not for NaN; -0 counts as less than 0. Two instructions, of which one executes.
 TW_ATOM void reduce_max(float* to, float x) {
@@ -123,11 +89,6 @@ TW_REDUCE_SHARED(reduce_min_shared, "min.u32", u32, "r")
 TW_REDUCE_SHARED(reduce_max_shared, "max.s32", i32, "r")
 TW_REDUCE_SHARED(reduce_max_shared, "max.u32", u32, "r")
 #undef TW_REDUCE_SHARED
-TW_ATOM u32 atomic_add_shared(u32 to, u32 x) {
-  u32 out;
-  asm volatile("atom.relaxed.cta.shared.add.u32 %0, [%1], %2;" : "=r"(out) : "r"(to), "r"(x) : "memory");
-  return out;
-}
 
 // ---- Elements of either memory (cells.h): each hands out the value from before ----
 //
@@ -164,6 +125,8 @@ TW_FETCH(fetch_or, "or.b32", u32, "r")
 TW_FETCH(fetch_or, "or.b64", u64, "l")
 TW_FETCH(fetch_xor, "xor.b32", u32, "r")
 TW_FETCH(fetch_xor, "xor.b64", u64, "l")
+TW_FETCH(fetch_exchange, "exch.b32", u32, "r")
+TW_FETCH(fetch_exchange, "exch.b64", u64, "l")
 #undef TW_FETCH
 
 // Words that stand for elements of any type: read, written, and exchanged where `expected` stands.

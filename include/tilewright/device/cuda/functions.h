@@ -104,7 +104,7 @@ TW_ATOM double ldexp(double x, I n) {
   return ::ldexp(x, exponent(n));
 }
 
-// Unsigned integers as wide as a type, for the bits of a narrow float.
+// Unsigned integers as wide as a type, for the bits of its values.
 template <u32 kBytes>
 struct Word;
 template <>
@@ -118,6 +118,10 @@ struct Word<2> {
 template <>
 struct Word<4> {
   using type = u32;
+};
+template <>
+struct Word<8> {
+  using type = u64;
 };
 
 // The neighbour of x towards y among the numbers of M, a narrow float held in f32, by its bits: they count magnitudes.

@@ -46,22 +46,8 @@ using ElementAt = typename CellOf<At>::Element;
 template <class At>
 using ValueAt = decltype(value_of(*static_cast<ElementAt<At>*>(nullptr)));
 
-template <u32 kBytes>
-struct WordOf;
-template <>
-struct WordOf<2> {
-  using type = u16;
-};
-template <>
-struct WordOf<4> {
-  using type = u32;
-};
-template <>
-struct WordOf<8> {
-  using type = u64;
-};
 template <class At>
-using WordAt = typename WordOf<sizeof(ElementAt<At>)>::type;
+using WordAt = typename Word<sizeof(ElementAt<At>)>::type;
 
 template <class T>
 constexpr bool kIsInteger = false;

@@ -59,29 +59,6 @@ TW_REDUCE(reduce_and, bit_and, u32)
 TW_REDUCE(reduce_or, bit_or, u32)
 TW_REDUCE(reduce_xor, bit_xor, u32)
 #undef TW_REDUCE
-#define TW_ATOMIC(NAME, WORD, T) \
-  TW_ATOM T NAME(T* to, T x, TW_SIM_LINE) { return sim::atomic(sim::AtomicOp::WORD, to, x, T(0), line); }
-TW_ATOMIC(atomic_add, add, float)
-TW_ATOMIC(atomic_add, add, double)
-TW_ATOMIC(atomic_add, add, i32)
-TW_ATOMIC(atomic_add, add, u32)
-TW_ATOMIC(atomic_add, add, u64)
-TW_ATOMIC(atomic_min, min, i32)
-TW_ATOMIC(atomic_min, min, u32)
-TW_ATOMIC(atomic_max, max, i32)
-TW_ATOMIC(atomic_max, max, u32)
-TW_ATOMIC(atomic_exchange, exchange, u32)
-TW_ATOMIC(atomic_exchange, exchange, u64)
-#undef TW_ATOMIC
-#define TW_COMPARE_EXCHANGE(T)                                                  \
-  TW_ATOM T atomic_compare_exchange(T* to, T expected, T x, TW_SIM_LINE) {      \
-    return sim::atomic(sim::AtomicOp::compare_exchange, to, x, expected, line); \
-  }
-TW_COMPARE_EXCHANGE(u16)
-TW_COMPARE_EXCHANGE(u32)
-TW_COMPARE_EXCHANGE(u64)
-#undef TW_COMPARE_EXCHANGE
-
 // Not for NaN; -0 counts as less than 0.
 TW_ATOM void reduce_max(float* to, float x, TW_SIM_LINE) { sim::atomic(sim::AtomicOp::max, to, x, 0.0f, line); }
 TW_ATOM void reduce_min(float* to, float x, TW_SIM_LINE) { sim::atomic(sim::AtomicOp::min, to, x, 0.0f, line); }
@@ -96,9 +73,6 @@ TW_REDUCE_SHARED(reduce_min_shared, min, u32)
 TW_REDUCE_SHARED(reduce_max_shared, max, i32)
 TW_REDUCE_SHARED(reduce_max_shared, max, u32)
 #undef TW_REDUCE_SHARED
-TW_ATOM u32 atomic_add_shared(u32 to, u32 x, TW_SIM_LINE) {
-  return sim::atomic_shared(sim::AtomicOp::add, to, x, line);
-}
 
 // ---- Elements of either memory: each hands out the value from before ----
 
@@ -126,6 +100,8 @@ TW_FETCH(fetch_or, bit_or, u32)
 TW_FETCH(fetch_or, bit_or, u64)
 TW_FETCH(fetch_xor, bit_xor, u32)
 TW_FETCH(fetch_xor, bit_xor, u64)
+TW_FETCH(fetch_exchange, exchange, u32)
+TW_FETCH(fetch_exchange, exchange, u64)
 #undef TW_FETCH
 
 #define TW_WORD(T)                                                                                                 \
