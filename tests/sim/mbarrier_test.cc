@@ -117,6 +117,62 @@ TEST(SimMbarrier, CopiesThatArrive) {
   expect_race({init(64) + "mbarrier_arrive_after_copies(8192);\n" + copy + "mbarrier_wait(8192, 0);\n" + read}, 8, 10);
 }
 
+// A ring of two boxes: 6 rounds, producers 0-31 copy 4 bytes each into box i % 2, full at 8192 and 8200, empty at 8208
+// and 8216. Each arrival speaks for the copies since the one before.
+constexpr const char* kRing = R"(if (t == 0) {
+  for (u32 b = 0; b < 4; ++b) mbarrier_init(8192 + 8 * b, 32);
+  fence_mbarrier_init();
+}
+sync_block();
+for (u32 i = 0; i < 6; ++i) {
+  const u32 stage = i & 1, phase = i / 2 & 1;
+  if (t < 32) {
+    mbarrier_wait(8208 + 8 * stage, phase ^ 1);
+    copy_async<4>(256 * stage + 4 * t, in + 32 * i + t);
+    mbarrier_arrive_after_copies(8192 + 8 * stage);
+  } else {
+    mbarrier_wait(8192 + 8 * WHICH, phase);
+    out[32 * i + t - 32] = box[64 * stage + 63 - t];
+    in[32 * i + t - 32] = 7;
+    mbarrier_arrive(8208 + 8 * stage);
+  }
+})";
+
+std::string ring(const std::string& which) {
+  std::string text = kRing;
+  return text.replace(text.find("WHICH"), 5, which);
+}
+
+TEST(SimMbarrier, CopiesThatArriveInARing) {
+  // The consumer also writes over the source, behind the copy from it.
+  WatchedText::for_all([](const std::string& how) {
+    const WatchedText::Result result = WatchedText{ring("stage")}.run(how);
+    // Lane 63 - t of the box is read while element t - 32 of the source is written, which is another one's.
+    for (const sim::Finding& f : result.outcome.findings) ADD_FAILURE() << how << ": " << f.text;
+    for (uint32_t i = 0; i < 192; ++i) ASSERT_EQ(result.out[i], i / 32 * 32 + 31 - i % 32) << how;
+  });
+}
+
+// One that waits for the other box's copies of the round before knows nothing of its own.
+TEST(SimMbarrier, CopiesThatArriveElsewhere) {
+  const std::string copies =
+      "if (t == 0) { mbarrier_init(8192, 64); mbarrier_init(8200, 64); fence_mbarrier_init(); }\nsync_block();\n"
+      "copy_async<4>(4 * t, in + t);\nmbarrier_arrive_after_copies(8192);\n"
+      "copy_async<4>(256 + 4 * t, in + 64 + t);\nmbarrier_arrive_after_copies(8200);\n";
+  const auto first = [](uint32_t i) { return 63 - i; };
+  expect_clean({copies + "mbarrier_wait(8192, 0);\nout[t] = box[63 - t];\nmbarrier_wait(8200, 0);"}, 64, first);
+  // The second arrival comes behind all copies before it.
+  expect_clean({copies + "mbarrier_wait(8200, 0);\nout[t] = box[63 - t];"}, 64, first);
+  expect_clean({copies + "mbarrier_wait(8200, 0);\nout[t] = box[127 - t];"}, 64, [](uint32_t i) { return 127 - i; });
+  expect_race({copies + "mbarrier_wait(8192, 0);\nout[t] = box[127 - t];\nmbarrier_wait(8200, 0);"}, 9, 12);
+  // Groups wait for the same copies.
+  const std::string both = init(64) +
+                           "copy_async<4>(4 * t, in + t);\nmbarrier_arrive_after_copies(8192);\n"
+                           "copy_async_commit();\ncopy_async_wait<0>();\n";
+  expect_clean({both + "out[t] = box[t];"}, 64);
+  expect_clean({both + "mbarrier_wait(8192, 0);\nout[t] = box[63 - t];"}, 64, first);
+}
+
 // sm_80 has mbarriers for cp.async, and no instruction that sleeps.
 TEST(SimMbarrier, BeforeSm90) {
   for (const char* how : {"fair", "greedy+early", "reverse", "random+anytime+seed=2"}) {

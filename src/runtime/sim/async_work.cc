@@ -15,7 +15,7 @@ bool Executor::complete_one() {
   const size_t count = loads_.size() + arrivals_.size();
   if (count == 0) return false;
   const size_t i = adversary_.completion == SimCompletion::random ? size_t(random(count)) : 0;
-  i < loads_.size() ? complete_load(i) : complete_arrival(i - loads_.size());
+  i < loads_.size() ? complete_load(i) : complete_arrival(arrivals_[i - loads_.size()].thread);
   return true;
 }
 

@@ -197,7 +197,7 @@ void Executor::land(const BulkTransfer& load, Mbarrier& b) {
     if (p.bytes == 0) continue;
     detector_->agent_access(agent, p.global, p.bytes, Access::read, AgentAccess::end, Site::line(load.line));
   }
-  if (detector_) join_agent(b, agent);
+  if (detector_) join_agent(b.arrived, agent);
 }
 
 // ---- Stores and reductions ----

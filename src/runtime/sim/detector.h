@@ -22,6 +22,7 @@
 
 #include <tilewright/device/sim/hooks.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -44,6 +45,11 @@ struct Region {
 using device::sim::Access;
 
 using Clock = std::vector<uint32_t>;
+// `to` knows what `from` knows.
+inline void join(Clock& to, const Clock& from) {
+  if (to.size() < from.size()) to.resize(from.size(), 0);
+  for (size_t u = 0; u < from.size(); ++u) to[u] = std::max(to[u], from[u]);
+}
 
 // Asynchronous work that accesses memory.
 struct Agent {

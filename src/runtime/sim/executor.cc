@@ -104,6 +104,7 @@ void Executor::prepare(const Block& block) {
     fiber.copies.clear();
     fiber.group_ends.clear();
     fiber.copies_waited = 0;
+    fiber.copies_arrived.clear();
     fiber.stores = {};
     warps_[size_t(t / kWarpSize)].exists |= 1u << t % kWarpSize;
   }
@@ -477,10 +478,14 @@ void Executor::copy_async_wait(unsigned pending) {
   if (fiber.group_ends.size() <= pending) return;
   const size_t groups = fiber.group_ends.size() - pending;
   const uint32_t copies = fiber.group_ends[groups - 1];
+  // Arrivals that stand behind these copies have nothing more to wait for.
+  complete_arrivals(current_, fiber.copies_waited + copies);
+  if (detector_) detector_->acquire(current_, fiber.copies_arrived);
   for (uint32_t i = 0; i < copies; ++i) {
     PendingCopy& c = fiber.copies[i];
     complete(c);
-    if (detector_) detector_->copy_ends(current_, c.to, c.from, c.bytes, c.valid_bytes, Site::line(c.line));
+    if (detector_ && !c.arrived)
+      detector_->copy_ends(current_, c.to, c.from, c.bytes, c.valid_bytes, Site::line(c.line));
   }
   fiber.copies.erase(fiber.copies.begin(), fiber.copies.begin() + copies);
   fiber.copies_waited += copies;

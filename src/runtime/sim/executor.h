@@ -30,6 +30,7 @@ struct PendingCopy {
   uint8_t bytes = 0, valid_bytes = 0;
   int line = 0;
   bool done = false;
+  bool arrived = false;  // at an mbarrier: the detector knows that it has ended
 };
 
 struct Fiber {
@@ -51,6 +52,7 @@ struct Fiber {
   std::vector<PendingCopy> copies;   // in order of their start
   std::vector<uint32_t> group_ends;  // copies before each commit that was not waited for
   uint64_t copies_waited = 0;        // of all that the thread started
+  Clock copies_arrived;              // the times of the mbarriers that copies arrived at
   BulkStores stores;
 };
 
@@ -164,9 +166,10 @@ class Executor {
   void check_parity(unsigned parity, int line);
   unsigned test_mbarrier(unsigned address, unsigned parity, int line);
   void wait_for_mbarrier(unsigned address, unsigned parity, int line);
-  void complete_arrival(size_t index);
+  void complete_arrival(int thread);
+  void complete_arrivals(int thread, uint64_t copies);
   void complete_copies(const CopiesArrival& arrival, Mbarrier& b);
-  static void join_agent(Mbarrier& b, const Agent& agent);
+  static void join_agent(Clock& to, const Agent& agent);
   std::string state_of_mbarrier(unsigned address) const;
   Finding endless_test(unsigned address, unsigned parity, int line) const;
 

@@ -4,8 +4,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 namespace tilewright::sim {
 
@@ -116,7 +118,7 @@ unsigned Executor::mbarrier(MbarrierOp op, unsigned address, unsigned x, int lin
                          .copies = fiber.copies_waited + fiber.copies.size(),
                          .barrier = address,
                          .clock = detector_ ? detector_->fork(current_) : Clock()});
-    if (completes_now()) complete_arrival(arrivals_.size() - 1);
+    if (completes_now()) complete_arrivals(current_, arrivals_.back().copies);
     return 0;
   }
   if (op != MbarrierOp::arrive) add_bytes(b, int64_t(x), line);
@@ -152,8 +154,7 @@ void Executor::end_phase_if_complete(Mbarrier& b) {
   failed_tests_ = 0;
   if (b.pending > 0 || b.pending_bytes != 0) return;
   if (detector_) {
-    if (b.released.size() < b.arrived.size()) b.released.resize(b.arrived.size(), 0);
-    for (size_t u = 0; u < b.arrived.size(); ++u) b.released[u] = std::max(b.released[u], b.arrived[u]);
+    join(b.released, b.arrived);
   }
   ++b.phase;
   b.pending = b.expected;
@@ -206,38 +207,55 @@ void Executor::rest(int line) {
 
 // ---- cp.async that arrives ----
 
-void Executor::complete_arrival(size_t index) {
-  const unsigned barrier = arrivals_[index].barrier;
-  const int line = arrivals_[index].line;
+// The oldest of a thread: each stands behind all copies before it.
+void Executor::complete_arrival(int thread) {
+  const auto oldest = std::ranges::find(arrivals_, thread, &CopiesArrival::thread);
+  const unsigned barrier = oldest->barrier;
+  const int line = oldest->line;
   const auto found = mbarriers_.find(barrier);
   if (found == mbarriers_.end()) refuse("copies arrive at an mbarrier that was invalidated", line);
-  complete_copies(arrivals_[index], found->second);
-  arrivals_.erase(arrivals_.begin() + std::ptrdiff_t(index));
+  complete_copies(*oldest, found->second);
+  arrivals_.erase(oldest);
   arrive(barrier, 1, line);
 }
 
+// All that stand behind no more than so many copies of the thread.
+void Executor::complete_arrivals(int thread, uint64_t copies) {
+  const auto is_due = [&](const CopiesArrival& a) { return a.thread == thread && a.copies <= copies; };
+  while (std::ranges::any_of(arrivals_, is_due)) complete_arrival(thread);
+}
+
+// Copies arrive once; a later arrival hands on what the ones before it did.
 void Executor::complete_copies(const CopiesArrival& arrival, Mbarrier& b) {
   Fiber& fiber = fibers_[size_t(arrival.thread)];
   const Agent agent{.column = b.column, .time = b.first_time + b.phase + 1, .clock = arrival.clock, .generic = true};
   for (size_t i = 0; i < fiber.copies.size() && fiber.copies_waited + i < arrival.copies; ++i) {
     PendingCopy& c = fiber.copies[i];
+    if (std::exchange(c.arrived, true)) continue;
     complete(c);
-    if (detector_) {
-      detector_->agent_access(agent, c.to, c.bytes, Access::write, AgentAccess::end, Site::line(c.line));
-      if (c.valid_bytes > 0) {
-        detector_->agent_access(agent, c.from, c.valid_bytes, Access::read, AgentAccess::end, Site::line(c.line));
-      }
+    if (detector_ == nullptr) continue;
+    detector_->agent_access(agent, c.to, c.bytes, Access::write, AgentAccess::end, Site::line(c.line));
+    if (c.valid_bytes > 0) {
+      detector_->agent_access(agent, c.from, c.valid_bytes, Access::read, AgentAccess::end, Site::line(c.line));
     }
   }
-  if (detector_) join_agent(b, agent);
+  if (detector_) {
+    join_agent(b.arrived, agent);
+    join(b.arrived, fiber.copies_arrived);
+    join_agent(fiber.copies_arrived, agent);
+  }
+  // What no group waits for any more is forgotten.
+  if (!fiber.group_ends.empty()) return;
+  const auto left = std::ranges::find(fiber.copies, false, &PendingCopy::arrived);
+  fiber.copies_waited += uint64_t(left - fiber.copies.begin());
+  fiber.copies.erase(fiber.copies.begin(), left);
 }
 
 // What an agent that comes to a barrier did and knows is known to those who wait.
-void Executor::join_agent(Mbarrier& b, const Agent& agent) {
-  const size_t size = std::max(agent.clock.size(), size_t(agent.column) + 1);
-  if (b.arrived.size() < size) b.arrived.resize(size, 0);
-  for (size_t u = 0; u < agent.clock.size(); ++u) b.arrived[u] = std::max(b.arrived[u], agent.clock[u]);
-  uint32_t& own = b.arrived[size_t(agent.column)];
+void Executor::join_agent(Clock& to, const Agent& agent) {
+  join(to, agent.clock);
+  if (to.size() <= size_t(agent.column)) to.resize(size_t(agent.column) + 1, 0);
+  uint32_t& own = to[size_t(agent.column)];
   own = std::max(own, agent.time);
 }
 
