@@ -84,6 +84,22 @@ TEST(SimWgmma, AccumulatorsNeedAFence) {
   expect_clean(group(first + kProduct + kCommit + kWait + kOut), 512, [](uint32_t i) { return 32 + i % 4 + 1; });
 }
 
+// While other accumulators are in flight, as where one product is issued, a sum rescaled, and the next one issued.
+TEST(SimWgmma, AFenceStandsBehindTheWritesOfEachAccumulator) {
+  const std::string text = "were written by other instructions, and no wgmma_fence lies between these and the product";
+  const std::string other = "wgmma_m64k16_f32_bf16<8>(e, a, b, true);\n";
+  // Both were used: lines 9 to 14.
+  const std::string both = kStart + "float e[4] = {5, 6, 7, 8};\n" + kFence + kProduct + other + kCommit + kWait;
+  const std::string use = "for (u32 i = 0; i < 4; ++i) out[4 * t + i] = u32(d[i] + e[i]);\n";
+  const std::string scale = "for (u32 i = 0; i < 4; ++i) e[i] *= 2;\n";
+  expect_found(group(both + kFence + kProduct + kCommit + scale + other + kCommit + kWait + use), misuse, text, 19);
+  expect_clean(group(both + kProduct + kCommit + scale + kFence + other + kCommit + kWait + use), 512,
+               [](uint32_t i) { return 32 + i % 4 + 1 + 2 * (16 + i % 4 + 5) + 16; });
+  // Waiting for some takes nothing from the fence of others.
+  expect_clean(group(both + kProduct + kCommit + scale + kFence + kWait + other + kCommit + kWait + use), 512,
+               [](uint32_t i) { return 32 + i % 4 + 1 + 2 * (16 + i % 4 + 5) + 16; });
+}
+
 TEST(SimWgmma, AllFourWarpsMustCome) {
   expect_deadlock(group(kStart + "if (t >= 32) {\n" + kFence + kProduct + kCommit + kWait + "}"),
                   {{"threads 32-63 wait for products to which 3 of 4 warps came", 13},

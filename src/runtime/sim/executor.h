@@ -191,7 +191,8 @@ class Executor {
   void start_product(device::sim::Lane* const* lanes);
   void check_order(const WarpgroupProduct& product, int line);
   Accumulators& accumulators_of(WarpProducts& warp, device::sim::Lane* const* lanes, int registers, int line);
-  void check_fence(WarpProducts& warp, const Accumulators& accumulators, int line);
+  static void fence_products(WarpProducts& warp);
+  void check_fence(const WarpProducts& warp, const Accumulators& accumulators, int line);
   void note_operands(const WarpgroupProduct& product, int warp);
   void complete_product(WarpgroupProduct& product, int warp);
   void check_operands(const WarpgroupProduct& product, int warp);

@@ -57,7 +57,7 @@ void Executor::warpgroup_op(WarpOp op, Lane* const* lanes) {
       refuse(fmt::format("warp {} executes an operation of warpgroups without lane {}", own, l), line);
   }
   switch (op) {
-    case WarpOp::wgmma_fence: warp.fenced = true; return;
+    case WarpOp::wgmma_fence: return fence_products(warp);
     case WarpOp::wgmma_product: return start_product(lanes);
     case WarpOp::wgmma_commit: ++warp.committed; return;
     case WarpOp::fewer_registers: return give_registers(own, lanes[0]->n, line);
@@ -123,11 +123,20 @@ Accumulators& Executor::accumulators_of(WarpProducts& warp, Lane* const* lanes, 
   return *all.back();
 }
 
-// PTX: wgmma.fence orders what else wrote the registers before the product.
-void Executor::check_fence(WarpProducts& warp, const Accumulators& a, int line) {
-  if (warp.fenced) return;
-  const bool untouched = !a.shown.empty() && read_registers(a) == a.shown;
-  if (untouched) return;
+void Executor::fence_products(WarpProducts& warp) {
+  warp.fenced = true;
+  for (const auto& a : warp.accumulators) a->fenced = read_registers(*a);
+}
+
+// PTX: wgmma.fence orders what else wrote the registers before the product. Where no product used them before it is not
+// known when they were written.
+void Executor::check_fence(const WarpProducts& warp, const Accumulators& a, int line) {
+  const bool is_first = a.shown.empty();
+  if (is_first && warp.fenced) return;
+  if (!is_first) {
+    const std::vector<uint32_t> now = read_registers(a);
+    if (now == a.shown || now == a.fenced) return;
+  }
   refuse(
       fmt::format("accumulators of warp {} were written by other instructions, and no wgmma_fence lies between these "
                   "and the product",
@@ -248,7 +257,6 @@ void Executor::finish_groups(int warp, unsigned pending) {
   for (WarpgroupProduct& p : own.products) {
     if (p.group > groups) break;
     complete_product(p, warp);
-    own.fenced = false;
     if (--p.sums->in_flight > 0) continue;
     check_untouched(*p.sums, warp, p.line);
     show(*p.sums, p.sums->sums);

@@ -20,7 +20,9 @@ constexpr int kWarpsOfGroup = 4;
 struct Accumulators {
   std::array<unsigned char*, 32> at = {};  // of each lane
   int registers = 0;                       // of 4 bytes
-  std::vector<uint32_t> sums, shown;       // of lane l from l * registers on; `shown`: what the registers hold
+  // Of lane l from l * registers on; `shown`: what products left in the registers, `fenced`: what they held at the last
+  // wgmma_fence.
+  std::vector<uint32_t> sums, shown, fenced;
   int in_flight = 0;
 };
 
@@ -40,7 +42,7 @@ struct WarpProducts {
   std::vector<WarpgroupProduct> products;  // that are not waited for
   std::vector<std::unique_ptr<Accumulators>> accumulators;
   uint32_t started = 0, committed = 0;  // products and groups
-  bool fenced = false;                  // wgmma.fence came behind the last wait
+  bool fenced = false;                  // some wgmma.fence came
   uint32_t waiting = 0;                 // lanes, for other warps
   int column = -1;
 };
