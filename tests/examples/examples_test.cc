@@ -1,8 +1,9 @@
 // The examples as programs: every one at its default sizes and at shapes with tails, of one element and of none.
 #include "../../examples/run.h"
 #include "harness/folders.h"
-#include "runtime/process.h"
+#include "harness/machine.h"
 #include "harness/two_threads.h"
+#include "runtime/process.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -135,6 +136,17 @@ TEST(Examples, AreRightOnSimulatedGpus) {
     const std::lock_guard lock(mutex);
     if (!fault.empty()) ADD_FAILURE() << fault;
   });
+}
+
+TEST(Examples, AreRightOnTheGpuOfTheMachine) {
+  if (!testing::has_gpu()) GTEST_SKIP() << "no NVIDIA GPU";
+  for (const auto& [name, num_sizes] : kNumSizes) {
+    for (const Arguments& sizes :
+         {Arguments{"1000", "513", "257"}, Arguments{"67", "101", "31"}, Arguments{"1", "0", "9"}}) {
+      const std::string fault = fault_of(name, Arguments(sizes.begin(), sizes.begin() + num_sizes), "cuda");
+      if (!fault.empty()) ADD_FAILURE() << fault;
+    }
+  }
 }
 
 TEST(Examples, RefuseBadArguments) {

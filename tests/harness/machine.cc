@@ -23,6 +23,11 @@ bool has_gpu() {
   return found;
 }
 
+std::vector<std::string> with_gpu(std::vector<std::string> targets) {
+  if (has_gpu()) targets.push_back("cuda");
+  return targets;
+}
+
 bool nothing_may_be_missing() {
   const char* ci = std::getenv("CI");
   return ci != nullptr && std::string_view(ci) == "true";

@@ -5,11 +5,15 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tilewright::testing {
 
 // A GPU with its driver.
 bool has_gpu();
+
+// `targets`, and "cuda" where the machine has a GPU.
+std::vector<std::string> with_gpu(std::vector<std::string> targets);
 
 // Under CI=true nothing that tests can have on any machine may be missing: they fail instead of being skipped.
 bool nothing_may_be_missing();

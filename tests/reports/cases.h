@@ -2,6 +2,7 @@
 // CUDA text on two simulated GPUs, which watch every access.
 #pragma once
 
+#include "harness/machine.h"
 #include "ops/numbers.h"
 #include "ops/op_table.h"
 
@@ -29,10 +30,11 @@ inline Expected exactly(const HostArray& like) {
 
 inline const std::vector<std::string> kSimulatedGpus = {"sim:sm_80+checked+greedy", "sim:sm_90a+checked+random+seed=5"};
 
-// Runs `program` on copies of `args` and compares argument `out`. `gpus`: beside the interpreter and the CPU.
+// Runs `program` on copies of `args` and compares argument `out`. `gpus`: beside the interpreter, the CPU and the
+// machine's GPU.
 inline void expect_result(const Program& program, const Args& args, size_t out, const Expected& want,
                           const std::vector<std::string>& gpus = kSimulatedGpus) {
-  std::vector<std::string> runners = {"interpreter", "cpu"};
+  std::vector<std::string> runners = testing::with_gpu({"interpreter", "cpu"});
   runners.insert(runners.end(), gpus.begin(), gpus.end());
   for (const std::string& runner : runners) {
     const Args after = run_on(runner, program, args);

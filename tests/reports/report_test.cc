@@ -1,5 +1,7 @@
 // T::print and T::device_assert: the same text from the interpreter, the CPU and CUDA text on a simulated GPU, errors
 // with the author's line, and a process that lives on.
+#include "harness/machine.h"
+
 #include <tilewright/compile.h>
 #include <tilewright/language.h>
 
@@ -30,11 +32,12 @@ std::string printed(const Program& program, const std::vector<Argument>& argumen
 }
 
 constexpr const char* kSimulated = "sim:sm_80+checked+greedy";
+std::vector<std::string> compiled_targets() { return testing::with_gpu({"cpu", kSimulated}); }
+// The empty one is the interpreter.
+std::vector<std::string> all_targets() { return testing::with_gpu({"", "cpu", kSimulated}); }
 
 void expect_printed(const Program& program, const std::vector<Argument>& arguments, const std::string& expected) {
-  EXPECT_EQ(printed(program, arguments, ""), expected);
-  EXPECT_EQ(printed(program, arguments, "cpu"), expected);
-  EXPECT_EQ(printed(program, arguments, kSimulated), expected);
+  for (const std::string& target : all_targets()) EXPECT_EQ(printed(program, arguments, target), expected) << target;
 }
 
 TEST(Print, Scalars) {
@@ -68,7 +71,7 @@ TEST(Print, Scalars) {
     expected += at + "inf = inf\n";
     expected += at + "i64(n * i32(2)) + by = 14\n";
   }
-  for (const char* target : {"", "cpu", kSimulated}) {
+  for (const std::string& target : all_targets()) {
     const std::string text = printed(p, {int64_t(7), 2.5}, target);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 18) << text;
     EXPECT_EQ(text, expected) << text;
@@ -118,7 +121,7 @@ TEST(Print, IsBounded) {
     T::print(s);
     T::print(A);
   });
-  for (const char* target : {"", "cpu", kSimulated}) {
+  for (const std::string& target : all_targets()) {
     for (int64_t m : {0, 3, 40}) {
       std::vector<int32_t> a(size_t(m * 10));
       for (size_t i = 0; i < a.size(); ++i) a[i] = int32_t(i);
@@ -142,7 +145,7 @@ TEST(Print, InParallelLoops) {
       T::if_(j != 1, [&] { T::print(i * 10 + j + b * 100, "at"); });
     }
   });
-  for (const char* target : {"", "cpu", kSimulated}) {
+  for (const std::string& target : all_targets()) {
     const std::string text = printed(p, {}, target, 2);
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8) << text;
     for (int block : {0, 1}) {
@@ -162,10 +165,14 @@ TEST(Print, GoesToTheStandardOutput) {
     auto [b] = T::Kernel({T::Expr(1)});
     T::print("here");
   });
-  testing::internal::CaptureStdout();
+  ::testing::internal::CaptureStdout();
   interpret(p, {});
-  for (const char* target : {"cpu", kSimulated}) compile(p, {.target = target, .optimize = 0}).run({});
-  EXPECT_EQ(testing::internal::GetCapturedStdout(), "block (0): here\nblock (0): here\nblock (0): here\n");
+  std::string expected = "block (0): here\n";
+  for (const std::string& target : compiled_targets()) {
+    compile(p, {.target = target, .optimize = 0}).run({});
+    expected += "block (0): here\n";
+  }
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), expected);
 }
 
 TEST(Print, HookThatThrows) {
@@ -175,7 +182,7 @@ TEST(Print, HookThatThrows) {
   });
   const PrintHook hook = [](std::string_view) { throw std::runtime_error("full"); };
   EXPECT_THROW(interpret(p, {}, hook), std::runtime_error);
-  for (const char* target : {"cpu", kSimulated}) {
+  for (const std::string& target : compiled_targets()) {
     EXPECT_THROW(compile(p, {.target = target, .num_threads = 2, .optimize = 0, .on_print = hook}).run({}),
                  std::runtime_error);
   }
@@ -375,7 +382,7 @@ TEST(DeviceAssert, LaterKernelsDoNotRun) {
     auto [b] = T::Kernel({T::Expr(1)});
     C(1) = 5;
   });
-  for (const char* target : {"cpu", kSimulated}) {
+  for (const std::string& target : compiled_targets()) {
     std::vector<float> c = {-1, 0};
     const TensorView view{c.data(), DType::f32, {2}};
     const Failed f = run_failing([&] { compile(p, {.target = target, .optimize = 0}).run({view}); });
