@@ -6,7 +6,7 @@
 int main(int argc, char** argv) {
   using namespace tilewright;
   return examples::run(argc, argv, {{"N", 1000000}, {"BINS", 100}}, [](int64_t n, int64_t bins) {
-    const CompiledKernel kernel = compile(examples::histogram(bins), {.target = "cpu"});  // no atomics on GPUs yet
+    const CompiledKernel kernel = compile(examples::histogram(bins));
     std::vector<int32_t> values(static_cast<size_t>(n)), counts(static_cast<size_t>(bins));
     std::vector<double> want(counts.size());
     std::mt19937 random(1);

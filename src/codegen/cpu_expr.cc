@@ -45,8 +45,10 @@ struct Infix {
   int precedence;
 };
 
+constexpr int kSum = 9;
+
 const Infix* infix(ExprKind kind) {
-  static constexpr Infix kMul{" * ", 10}, kDiv{" / ", 10}, kAdd{" + ", 9}, kSub{" - ", 9}, kLt{" < ", 7},
+  static constexpr Infix kMul{" * ", 10}, kDiv{" / ", 10}, kAdd{" + ", kSum}, kSub{" - ", kSum}, kLt{" < ", 7},
       kLe{" <= ", 7}, kEq{" == ", 6}, kNe{" != ", 6}, kAnd{" & ", 5}, kXor{" ^ ", 4}, kOr{" | ", 3};
   switch (kind) {
     case ExprKind::mul: return &kMul;
@@ -312,11 +314,17 @@ std::string CpuExprWriter::call(const Expr& e) {
 
 std::string CpuExprWriter::offset(TileId tile, std::span<const Expr> at) {
   const Tile& t = names_.kernel().tile(tile);
-  if (t.on_chip() && t.layout) return text(ir::layout_offset(*t.layout, at));
-  const std::vector<Expr> strides = names_.strides(tile);
+  if (t.on_chip() && t.layout) {
+    return text(facts_ ? ir::layout_offset(*t.layout, at, *facts_) : ir::layout_offset(*t.layout, at));
+  }
+  return linear_offset(at, names_.strides(tile), 0);
+}
+
+std::string CpuExprWriter::linear_offset(std::span<const Expr> at, std::span<const Expr> strides, int parent) {
   Expr sum = ir::int_imm(0);
   for (size_t d = 0; d < at.size(); ++d) sum = sum + at[d] * strides[d];
-  return may_overflow(sum) && !is_narrow(sum) ? wide_offset(at, strides) : text(sum);
+  if (!may_overflow(sum) || is_narrow(sum)) return text(sum, parent);
+  return parenthesized(wide_offset(at, strides), kSum, parent);
 }
 
 std::string CpuExprWriter::wide_offset(std::span<const Expr> at, std::span<const Expr> strides) {
@@ -341,8 +349,59 @@ std::string CpuExprWriter::address(const ir::TileRef& ref) {
   for (const ir::RegionDim& dim : ref.region) at.push_back(dim.begin);
   const Tile& t = names_.kernel().tile(ref.tile);
   if (is_variable(t)) return "&" + names_.tile(ref.tile);
+  if (names_.dialect() == Dialect::cuda && facts_) return staged_address(ref, at);
   const std::string at_text = offset(ref.tile, at);
   return at_text == "0" ? names_.tile(ref.tile) : fmt::format("{} + ({})", names_.tile(ref.tile), at_text);
+}
+
+int CpuExprWriter::level(const Expr& e, int depth) const {
+  int out = -1;  // of the variables that are no constants
+  bool unrolled = false;
+  std::vector<Expr> todo = {e};
+  while (!todo.empty()) {
+    const Expr part = todo.back();
+    todo.pop_back();
+    if (part.is(ExprKind::load)) return depth;
+    if (part.is(ExprKind::var)) {
+      const auto found = levels_.find(part.var_id());
+      const int of_var = found == levels_.end() ? 0 : found->second;
+      if (of_var == kUnrolled)
+        unrolled = true;
+      else
+        out = std::max(out, of_var);
+    }
+    for (const Expr& a : part.args()) todo.push_back(a);
+  }
+  return out >= 0 ? out : unrolled ? kUnrolled : 0;
+}
+
+std::string CpuExprWriter::staged_address(const ir::TileRef& ref, std::span<const Expr> at) {
+  const Tile& t = names_.kernel().tile(ref.tile);
+  const bool has_layout = t.on_chip() && t.layout;
+  std::vector<Expr> index(at.begin(), at.end()), strides = {ir::int_imm(1)};
+  if (has_layout)
+    index = {ir::layout_offset(*t.layout, at, *facts_)};
+  else
+    strides = names_.strides(ref.tile);
+  std::map<int, std::vector<Expr>> parts;
+  const auto add = [&](int level, size_t d, const Expr& part) {
+    auto& of_level = parts.try_emplace(level, index.size(), ir::int_imm(0)).first->second;
+    of_level[d] = of_level[d] + part;
+  };
+  for (size_t d = 0; d < index.size(); ++d) {
+    const ir::LinearForm form = ir::linear_form(index[d]);
+    for (const ir::LinearTerm& term : form.terms) {
+      const Expr part = ir::to_expr({.terms = {term}, .constant = 0});
+      add(std::max(level(part, kUnrolled), strides[d].as_int() ? 0 : level(strides[d], 0)), d, part);
+    }
+    if (form.constant != 0) add(strides[d].as_int() ? kUnrolled : 0, d, ir::int_imm(form.constant));
+  }
+  std::string out = names_.tile(ref.tile);
+  for (const auto& [level, of_level] : parts) {
+    const std::string text = linear_offset(of_level, strides, kSum + 1);
+    if (text != "0") out += " + " + text;
+  }
+  return out;
 }
 
 std::string CpuExprWriter::in_bounds(const Tile& tile, std::span<const Expr> at) {

@@ -6,6 +6,7 @@
 #include "ir/kernel.h"
 
 #include <initializer_list>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -68,6 +69,13 @@ class CpuExprWriter {
   // The C++ type of a variable with these values.
   std::string define(const ir::Expr& var, std::initializer_list<ir::Expr> values);
 
+  // How often a variable takes a new value: the number of loops around it that do something again, or kUnrolled where
+  // the compiler of the text makes a constant of it.
+  static constexpr int kUnrolled = 1 << 20;
+  void set_level(const ir::Expr& var, int level) { levels_[var.var_id()] = level; }
+  // The level of a value computed inside `depth` such loops.
+  int level(const ir::Expr& e, int depth) const;
+
   std::string text(const ir::Expr& e) { return text(e, 0); }
   // "A[by * 128 + i]" of an unchecked access.
   std::string element(ir::TileId tile, std::span<const ir::Expr> at);
@@ -97,6 +105,10 @@ class CpuExprWriter {
   std::string call(const ir::Expr& e);
   std::string load(const ir::Expr& e);
   std::string offset(ir::TileId tile, std::span<const ir::Expr> at);
+  std::string linear_offset(std::span<const ir::Expr> at, std::span<const ir::Expr> strides, int parent);
+  // "A + (bx * 128 + tid) + k * 64 + 512": what changes less often first, so that the compiler of the text computes it
+  // before the loops.
+  std::string staged_address(const ir::TileRef& ref, std::span<const ir::Expr> at);
   // The sum of the products of indices and strides, which no address of an element leaves.
   std::string wide_offset(std::span<const ir::Expr> at, std::span<const ir::Expr> strides);
   // Condition, site and coordinates of a run-time check.
@@ -107,6 +119,7 @@ class CpuExprWriter {
   std::vector<CheckSite>& sites_;
   const ir::Facts* facts_ = nullptr;
   std::set<ir::VarId> narrow_vars_;
+  std::map<ir::VarId, int> levels_;  // those of 0 may be missing
 };
 
 }  // namespace tilewright::codegen

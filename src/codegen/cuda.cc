@@ -108,6 +108,8 @@ CudaEntry CudaKernelWriter::write() {
   out_.line(fmt::format("extern \"C\" __global__ void __launch_bounds__({}{})", entry.threads, alone ? ", 1" : ""),
             kernel_.loc);
   out_.open(fmt::format("{}({}) {{", entry.symbol, parameters()), kernel_.loc);
+  // What a kernel before this one found wrong ends the program.
+  if (!sites_.empty()) out_.line("if (failure->site != 0) return;", kernel_.loc);
   write_tiles();
   const std::string type = exprs_.define(kernel_.thread_var, {ir::int_imm(kernel_.threads)});
   out_.line(fmt::format("const {} {} = {}(threadIdx.x);", type, names_.var(kernel_.thread_var), type), kernel_.loc);

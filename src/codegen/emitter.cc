@@ -213,7 +213,23 @@ void Emitter::write_roles(std::span<const Stmt> roles) {
   throw internal_error(roles[0]->loc, "a role reached an emitter that has none");
 }
 
+// Where a loop over what threads share out ends. For index in tid, tid + step, ... this is the number of all indices:
+// an end that is the same in all threads. `tid + 1536` for it is right too, but ptxas 13.0 runs some of these loops
+// once more than they say.
+Expr Emitter::end_of(const ir::LoopDim& dim) const {
+  const Expr end = dim.begin + dim.extent * dim.step;
+  if (dim.step <= 1 || dim.begin.as_int()) return end;
+  if (const auto trips = dim.extent.as_int()) {
+    const bool below_step =
+        kernel_.thread_var && ir::equal(dim.begin, kernel_.thread_var) && kernel_.threads <= dim.step;
+    return below_step ? ir::int_imm(*trips * dim.step) : end;
+  }
+  if (!dim.extent.is(ir::ExprKind::floordiv) || !dim.extent.arg(1).is_int(dim.step)) return end;
+  return ir::simplify(dim.begin + dim.extent.arg(0) - (dim.step - 1), facts_);
+}
+
 void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
+  int depths = 0;
   facts_.push();
   for (size_t d = 0; d < loop.dims.size(); ++d) {
     const ir::LoopDim& dim = loop.dims[d];
@@ -221,14 +237,17 @@ void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
     const std::string hint = loop_hint(loop, d);
     if (!hint.empty()) out_.line(hint, loc);
     const std::string begin = exprs_.text(dim.begin);
-    const Expr end = dim.begin + dim.extent * dim.step;
-    const std::string type = exprs_.define(dim.var, {dim.begin, end});
+    const Expr end = end_of(dim);
+    // The variable leaves the loop at most one step beyond its end.
+    const std::string type = exprs_.define(dim.var, {dim.begin, dim.step > 1 ? end + (dim.step - 1) : end});
     facts_.bind(dim.var, dim.begin, dim.extent, dim.step);
+    const bool unrolled = hint == "#pragma unroll";
+    exprs_.set_level(dim.var, unrolled ? CpuExprWriter::kUnrolled : ++depth_);
+    depths += unrolled ? 0 : 1;
     const char* compare = dim.step > 0 ? "<" : ">";
     const std::string advance = dim.step == 1 ? "++" + v : fmt::format("{} += {}", v, dim.step);
-    if (dim.begin.as_int() && dim.extent.as_int()) {
-      out_.open(fmt::format("for ({} {} = {}; {} {} {}; {}) {{", type, v, begin, v, compare,
-                            *dim.begin.as_int() + *dim.extent.as_int() * dim.step, advance),
+    if (end.as_int()) {
+      out_.open(fmt::format("for ({} {} = {}; {} {} {}; {}) {{", type, v, begin, v, compare, *end.as_int(), advance),
                 loc);
     } else {
       out_.open(fmt::format("for ({} {} = {}, end_{} = {}; {} {} end_{}; {}) {{", type, v, begin, v, exprs_.text(end),
@@ -243,6 +262,14 @@ void Emitter::write_loop(const ir::ForStmt& loop, const Loc& loc) {
   }
   write(loop.body);
   for (size_t d = 0; d < loop.dims.size(); ++d) out_.close();
+  depth_ -= depths;
+  facts_.pop();
+}
+
+void Emitter::write_where(const Expr& condition, const Block& block) {
+  facts_.push();
+  facts_.assume(condition);
+  write(block);
   facts_.pop();
 }
 
@@ -256,15 +283,16 @@ void Emitter::write(const Stmt& stmt) {
     const std::string value = exprs_.text(let->value);
     const std::string type = exprs_.define(let->var, {let->value});
     ir::note_let(let->var, let->value, facts_);
+    exprs_.set_level(let->var, exprs_.level(let->value, depth_));
     return out_.line(fmt::format("const {} {} = {};", type, names_.var(let->var), value), loc);
   }
   if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) {
     out_.open(fmt::format("if ({}) {{", exprs_.text(branch->condition)), loc);
-    write(branch->then);
+    write_where(branch->condition, branch->then);
     if (!branch->otherwise.empty()) {
       out_.close("} else {");
       out_.indent();
-      write(branch->otherwise);
+      write_where(ir::negation(branch->condition), branch->otherwise);
     }
     return out_.close();
   }
@@ -275,7 +303,9 @@ void Emitter::write(const Stmt& stmt) {
   }
   if (const auto* loop = ir::get_if<ir::WhileStmt>(stmt)) {
     open_while(*loop, loc);
+    ++depth_;
     write(loop->body);
+    --depth_;
     return out_.close();
   }
   out_.line(ir::get_if<ir::BreakStmt>(stmt) ? "break;" : "continue;", loc);

@@ -62,7 +62,10 @@ class Emitter {
 
  private:
   void write_loop(const ir::ForStmt& loop, const Loc& loc);
+  void write_where(const ir::Expr& condition, const ir::Block& block);
+  ir::Expr end_of(const ir::LoopDim& dim) const;
 
+  int depth_ = 0;  // of loops that the compiler of the text does not unroll
   std::set<ir::TileId> private_;
   std::set<ir::TileId> used_serially_;  // outside of parallel loops
 };

@@ -1,5 +1,7 @@
 #include "ir/layout_offset.h"
 
+#include "ir/simplify.h"
+
 namespace tilewright::ir {
 
 namespace {
@@ -10,17 +12,38 @@ Expr digit(const Expr& value, int64_t scale, int64_t extent, bool last) {
   return last ? shifted : floormod(shifted, extent);
 }
 
-Expr swizzled(const Expr& offset, const layout::Swizzle& swizzle) {
-  if (swizzle.bits == 0) return offset;
+Expr xor_of_rows(const Expr& offset, const Expr& row, const layout::Swizzle& swizzle) {
   const int64_t mask = (int64_t(1) << swizzle.bits) - 1;
-  const Expr row = floordiv(offset, int64_t(1) << (swizzle.base + swizzle.shift));
   const Expr bits = binary(ExprKind::bit_and, row, int_imm(mask)) * (int64_t(1) << swizzle.base);
   return binary(ExprKind::bit_xor, offset, bits);
 }
 
-}  // namespace
+Expr swizzled(const Expr& offset, const layout::Swizzle& swizzle) {
+  if (swizzle.bits == 0) return offset;
+  return xor_of_rows(offset, floordiv(offset, int64_t(1) << (swizzle.base + swizzle.shift)), swizzle);
+}
 
-Expr layout_offset(const layout::Layout& layout, std::span<const Expr> at) {
+// The same where addends are known to leave the swizzled bits alone: whole periods stay outside, and so do whole rows
+// if what remains is within one.
+Expr swizzled(const Expr& offset, const layout::Swizzle& swizzle, const Facts& facts) {
+  if (swizzle.bits == 0) return offset;
+  const int64_t row_elems = int64_t(1) << (swizzle.base + swizzle.shift), period = row_elems << swizzle.bits;
+  const LinearForm form = linear_form(offset);
+  LinearForm periods, rows, columns;
+  periods.constant = form.constant / period * period;
+  columns.constant = form.constant - periods.constant;
+  for (const LinearTerm& t : form.terms) {
+    const int64_t divisor = known_divisor(to_expr({.terms = {t}, .constant = 0}), facts);
+    (divisor % period == 0 ? periods : divisor % row_elems == 0 ? rows : columns).terms.push_back(t);
+  }
+  const Expr column = to_expr(columns), row = to_expr(rows);
+  if (swizzle.shift >= swizzle.bits && bounds(column, facts).within(0, row_elems - 1)) {
+    return to_expr(periods) + row + simplify(xor_of_rows(column, floordiv(row, row_elems), swizzle), facts);
+  }
+  return to_expr(periods) + simplify(swizzled(row + column, swizzle), facts);
+}
+
+Expr linear_offset(const layout::Layout& layout, std::span<const Expr> at) {
   Expr sum = int_imm(0);
   for (size_t d = 0; d < at.size(); ++d) {
     const layout::Dim& dim = layout.dims()[d];
@@ -30,7 +53,17 @@ Expr layout_offset(const layout::Layout& layout, std::span<const Expr> at) {
       scale *= dim[m].extent;
     }
   }
-  return swizzled(sum, layout.swizzle());
+  return sum;
+}
+
+}  // namespace
+
+Expr layout_offset(const layout::Layout& layout, std::span<const Expr> at) {
+  return swizzled(linear_offset(layout, at), layout.swizzle());
+}
+
+Expr layout_offset(const layout::Layout& layout, std::span<const Expr> at, const Facts& facts) {
+  return swizzled(simplify(linear_offset(layout, at), facts), layout.swizzle(), facts);
 }
 
 std::vector<Expr> thread_coordinates(const layout::Fragment& fragment, const Expr& thread) {

@@ -1,5 +1,7 @@
 #include "passes/cuda_atoms.h"
 
+#include "passes/lower_mma.h"
+
 #include <array>
 
 namespace tilewright::passes {
@@ -81,9 +83,10 @@ const ir::OpDef& store_vector_op() {
 }
 
 std::span<const ir::OpDef* const> cuda_atoms() {
-  static const std::array<const ir::OpDef*, 9> kAtoms = {&shuffle_xor_op(),   &load_vector_op(), &store_vector_op(),
-                                                         &block_sync_op(),    &cp_async_op(),    &cp_async_commit_op(),
-                                                         &cp_async_wait_op(), &ldmatrix_op(),    &mma_op()};
+  static const std::array<const ir::OpDef*, 11> kAtoms = {
+      &mma_load_op(),      &mma_multiply_op(), &shuffle_xor_op(), &load_vector_op(),
+      &store_vector_op(),  &block_sync_op(),   &cp_async_op(),    &cp_async_commit_op(),
+      &cp_async_wait_op(), &ldmatrix_op(),     &mma_op()};
   return kAtoms;
 }
 

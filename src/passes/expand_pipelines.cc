@@ -4,11 +4,13 @@
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
 #include "passes/fact_rewriter.h"
+#include "passes/lower_mma.h"
 #include "passes/stage_tiles.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -106,6 +108,9 @@ class PipelineExpansion : public FactRewriter {
   Parts split(const ir::ForStmt& loop);
   void remark_slow_loads(const Block& rest);
   int64_t stages_that_fit(const std::set<TileId>& tiles, int64_t wanted, const Loc& loc);
+  const OpStmt* gemm_in_steps(const Parts& parts) const;
+  Block rotate(const OpStmt& gemm, const std::set<TileId>& tiles, int64_t stages, const Expr& extent,
+               const std::function<Block(const Expr&)>& loads, const Loc& loc);
   Expr fresh(const char* name) { return ir::var(next_var_++, name); }
   Stmt op(const ir::OpDef& def, ir::Attrs attrs, const Loc& loc) const {
     return ir::make_stmt(OpStmt{.def = &def, .tiles = {}, .scalars = {}, .attrs = std::move(attrs)}, loc);
@@ -193,6 +198,65 @@ int64_t PipelineExpansion::stages_that_fit(const std::set<TileId>& tiles, int64_
   return fits;
 }
 
+// The loop does nothing but one product on tensor cores of tiles that it loads, in an even number of steps, and there
+// are registers for the operands of two of them.
+const OpStmt* PipelineExpansion::gemm_in_steps(const Parts& parts) const {
+  const auto* op = parts.rest.size() == 1 ? ir::get_if<OpStmt>(parts.rest[0]) : nullptr;
+  if (op == nullptr || !is_mma(*op, before_, target_) || !op->scalars[0].is_int(0)) return nullptr;
+  for (size_t i = 0; i < 2; ++i) {
+    if (!parts.tiles.contains(op->tiles[i].tile)) return nullptr;
+  }
+  const MmaPlan plan = mma_plan(*op, before_);
+  if (plan.steps_k % 2 != 0) return nullptr;
+  constexpr int64_t kOtherRegisters = 40;  // addresses, counters
+  const int64_t registers = plan.accumulator.num_regs() + 2 * (plan.tiles_m * 4 + plan.tiles_n * 2) + kOtherRegisters;
+  return registers <= std::min<int64_t>(255, 65536 / before_.threads) ? op : nullptr;
+}
+
+// Operands of a step go to registers while the products of the step before it run, also from one iteration to the
+// next: in the last step of an iteration, the next tiles are waited for and the first step of them is loaded. The loads
+// to shared memory stand behind the first products, in whose shadow they are issued.
+Block PipelineExpansion::rotate(const OpStmt& gemm, const std::set<TileId>& tiles, int64_t stages, const Expr& extent,
+                                const std::function<Block(const Expr&)>& loads, const Loc& loc) {
+  const MmaPlan plan = mma_plan(gemm, before_);
+  const auto registers = [&](const char* name, int64_t instructions, int64_t each) {
+    const std::vector<Expr> shape = {ir::int_imm(2), ir::int_imm(instructions), ir::int_imm(each)};
+    ir::TileRef all{.tile = add_registers(kernel_, name, shape, loc), .region = {}, .slot = {}};
+    for (const Expr& extent_of : shape) all.region.push_back({.begin = ir::int_imm(0), .extent = extent_of});
+    return all;
+  };
+  OpStmt half = gemm;
+  half.tiles.push_back(registers("a", plan.tiles_m, 4));
+  half.tiles.push_back(registers("b", plan.tiles_n, 2));
+  const auto part = [&](const ir::OpDef& def, std::vector<Expr> scalars, const Expr& iteration) {
+    half.def = &def;
+    half.scalars = std::move(scalars);
+    return stage_tiles({ir::make_stmt(half, loc)}, slots(tiles, ir::floormod(iteration, stages)))[0];
+  };
+  const auto when = [&](const Expr& condition, Block then, Block otherwise) {
+    return ir::make_stmt(ir::IfStmt{.condition = condition, .then = std::move(then), .otherwise = std::move(otherwise)},
+                         loc);
+  };
+  // All groups but the youngest stages - 2 are complete: those of the iteration whose operands are loaded next. The
+  // barrier shows them to all threads, and says that all have read the stage that is filled next.
+  const auto first_step = [&](const Expr& iteration) -> Block {
+    return {op(cp_async_wait_op(), {{"pending", stages - 2}}, loc), op(block_sync_op(), {}, loc),
+            part(mma_load_op(), {ir::int_imm(0), ir::int_imm(0)}, iteration)};
+  };
+  const Expr it = fresh("it"), ks = fresh("ks");
+  ir::ForStmt steps{.kind = ir::LoopKind::unrolled, .dims = {}, .attrs = {}, .body = {}};
+  steps.dims = {{.var = ks, .begin = ir::int_imm(0), .extent = ir::int_imm(plan.steps_k)}};
+  steps.body = {
+      when(ir::lt(ks, ir::int_imm(plan.steps_k - 1)), {part(mma_load_op(), {ks + 1, ir::floormod(ks + 1, 2)}, it)},
+           {when(ir::lt(it + 1, extent), first_step(it + 1), {})}),
+      part(mma_multiply_op(), {ir::floormod(ks, 2)}, it),
+      when(ir::binary(ir::ExprKind::eq, ks, ir::int_imm(0)), loads(it + (stages - 1)), {})};
+  ir::ForStmt steady{.kind = ir::LoopKind::serial, .dims = {}, .attrs = {}, .body = {}};
+  steady.dims = {{.var = it, .begin = ir::int_imm(0), .extent = extent}};
+  steady.body = {ir::make_stmt(std::move(steps), loc)};
+  return {when(ir::lt(ir::int_imm(0), extent), first_step(ir::int_imm(0)), {}), ir::make_stmt(std::move(steady), loc)};
+}
+
 bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& out) {
   const int64_t wanted = ir::int_attr(loop.attrs, "num_stages", 0);
   if (wanted < 2) return false;
@@ -229,6 +293,11 @@ bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& o
   first.body = loads(early);
   out.push_back(ir::make_stmt(std::move(first), loc));
 
+  if (const OpStmt* gemm = gemm_in_steps(parts)) {
+    const Block rotated = rotate(*gemm, parts.tiles, stages, dim.extent, loads, parts.rest[0]->loc);
+    out.insert(out.end(), rotated.begin(), rotated.end());
+    return true;
+  }
   const Expr it = fresh("it");
   ir::ForStmt steady{.kind = ir::LoopKind::serial, .dims = {}, .attrs = {}, .body = {}};
   steady.dims = {{.var = it, .begin = ir::int_imm(0), .extent = dim.extent}};

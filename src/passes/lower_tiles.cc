@@ -8,6 +8,7 @@
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
 #include "passes/fact_rewriter.h"
+#include "passes/lower_mma.h"
 #include "passes/lower_warpgroup.h"
 #include "passes/register_tiles.h"
 #include "passes/schedule_ops.h"
@@ -149,6 +150,7 @@ class TileLowering : public FactRewriter {
   void rewrite_op(const OpStmt& op, const Loc& loc, Block& out);
   void rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, Block& out);
   void lower_mma(const OpStmt& op, const Loc& loc, Block& out);
+  void lower_mma_part(const OpStmt& op, const Loc& loc, Block& out);
   void lower_reduce(const OpStmt& op, const Loc& loc, Block& out);
   void reduce_lanes(const Fragment& fragment, int dim, std::string_view origin, ops::Accumulator& acc, const Loc& loc,
                     Block& out);
@@ -162,9 +164,6 @@ class TileLowering : public FactRewriter {
   int64_t num_threads() const {
     return exec_.num_warps > 0 ? int64_t(exec_.num_warps) * ir::kWarpThreads : before_.threads;
   }
-  TileId fresh_registers(const char* name, std::vector<Expr> shape, const Loc& loc);
-  Stmt ldmatrix(TileId regs, const Expr& index, const TileRef& matrix, const Expr& row, const Expr& col, int num,
-                bool trans, const Loc& loc) const;
 
   const ir::Program& program_;
   const Kernel& before_;
@@ -255,6 +254,7 @@ void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
     throw unsupported(loc, "{} on the warps of one role", op.def->name);
   }
   if (is_mma(op, before_, target_)) return lower_mma(op, loc, out);
+  if (is_mma_part(op)) return lower_mma_part(op, loc, out);
   if (is_register_reduce(op, before_)) return lower_reduce(op, loc, out);
   // What fills a channel's tile is chosen, and waited for, already.
   const bool may_choose = op.def == &ops::copy_op() && !in_channel(before_, op.tiles[1].tile);
@@ -265,52 +265,11 @@ void TileLowering::rewrite_op(const OpStmt& op, const Loc& loc, Block& out) {
   for (const Stmt& part : op.def->expand(op, context_, loc)) rewrite(part, out);
 }
 
-TileId TileLowering::fresh_registers(const char* name, std::vector<Expr> shape, const Loc& loc) {
-  Kernel& kernel = context_.kernel;
-  kernel.tiles.push_back({.name = kernel.fresh_tile_name(name),
-                          .space = ir::Space::local,
-                          .dtype = DType::u32,
-                          .shape = std::move(shape),
-                          .layout = {},
-                          .origin = "gemm",
-                          .loc = loc});
-  return TileId(kernel.tiles.size()) - 1;
-}
-
-TileRef element(TileId tile, std::vector<Expr> at) {
-  TileRef ref{.tile = tile, .region = {}, .slot = {}};
-  for (Expr& e : at) ref.region.push_back({.begin = std::move(e), .extent = ir::int_imm(1)});
-  return ref;
-}
-
-// `row` and `col` within the last two dimensions of `matrix`.
-Stmt TileLowering::ldmatrix(TileId regs, const Expr& index, const TileRef& matrix, const Expr& row, const Expr& col,
-                            int num, bool trans, const Loc& loc) const {
-  TileRef src = matrix;
-  const size_t rank = src.region.size();
-  src.region[rank - 2] = {.begin = src.region[rank - 2].begin + row, .extent = ir::int_imm(1)};
-  src.region[rank - 1] = {.begin = src.region[rank - 1].begin + col, .extent = ir::int_imm(1)};
-  OpStmt op{.def = &ldmatrix_op(), .tiles = {element(regs, {index, ir::int_imm(0)}), src}};
-  op.attrs = {{"num", int64_t(num)}, {"trans", trans}};
-  return ir::make_stmt(std::move(op), loc);
-}
-
 // Each warp: for each 16 of k, its rows of A and columns of B to registers, then all products.
 void TileLowering::lower_mma(const OpStmt& op, const Loc& loc, Block& out) {
-  const MmaPlan plan = mma_plan(op, before_);
-  const ops::GemmAttrs attrs = ops::GemmAttrs::from(op.attrs);
-  const ops::GemmShape shape = ops::gemm_shape(op);
-  if (*before_.tile(op.tiles[2].tile).fragment != plan.accumulator) {
-    throw internal_error(loc, "{} is not distributed as its products are", before_.tile(op.tiles[2].tile).name);
-  }
-  const TileRef &a = op.tiles[0], &b = op.tiles[1];
-  Block body;
-  const auto let = [&](const char* name, const Expr& value) {
-    const Expr v = context_.fresh_var(name);
-    body.push_back(ir::make_stmt(ir::LetStmt{.var = v, .value = value}, loc));
-    return v;
-  };
+  MmaLowering mma(op, before_, context_, thread(), loc);
   if (!op.scalars[0].is_int(0)) {
+    const ops::GemmShape shape = ops::gemm_shape(op);
     const std::vector<Expr> vars = ops::fresh_indices(context_, 2);
     const ir::StoreStmt store{.tile = op.tiles[2].tile, .indices = vars, .value = ir::imm(0, DType::f32, loc)};
     const Block clear =
@@ -320,65 +279,26 @@ void TileLowering::lower_mma(const OpStmt& op, const Loc& loc, Block& out) {
     else
       out.push_back(ir::make_stmt(ir::IfStmt{.condition = op.scalars[0], .then = clear, .otherwise = {}}, loc));
   }
-  const Expr lane = let("lane", ir::floormod(thread(), 32)), warp = let("warp", ir::floordiv(thread(), 32));
-  const Expr m0 = let("m0", ir::floormod(warp, plan.warps_m) * (plan.tiles_m * 16));
-  const Expr n0 = let("n0", ir::floordiv(warp, plan.warps_m) * (plan.tiles_n * 8));
-  const Expr row = let("row", ir::floormod(lane, 8)), matrix = let("matrix", ir::floordiv(lane, 8));
-  const Expr low = let("low", ir::floormod(matrix, 2) * 8), high = let("high", ir::floordiv(matrix, 2) * 8);
+  Block body = mma.names();
+  const OperandRegisters a{.tile = add_registers(context_.kernel, "a", mma.shape_of_a(), loc), .at = {}};
+  const OperandRegisters b{.tile = add_registers(context_.kernel, "b", mma.shape_of_b(), loc), .at = {}};
+  const Expr ks = context_.fresh_var("ks");
+  Block step = mma.load(ks, a, b);
+  for (Stmt& stmt : mma.multiply(a, b)) step.push_back(std::move(stmt));
+  body.push_back(unrolled(ks, mma.plan().steps_k, std::move(step), loc));
+  out.push_back(lanes(std::move(body), loc));
+}
 
-  const TileId a_regs = fresh_registers("a", {ir::int_imm(plan.tiles_m), ir::int_imm(4)}, loc);
-  const TileId b_regs = fresh_registers("b", {ir::int_imm(plan.tiles_n), ir::int_imm(2)}, loc);
-  const Expr ks = context_.fresh_var("ks"), zero = ir::int_imm(0);
-  const Expr k0 = ks * 16;
-  const bool exact = plan.warps_m * plan.tiles_m * 16 == shape.m && plan.warps_n * plan.tiles_n * 8 == shape.n;
-  const auto guarded = [&](const Expr& begin, int64_t extent, Block inner) -> Block {
-    if (exact) return inner;
-    return {ir::make_stmt(
-        ir::IfStmt{.condition = ir::lt(begin, ir::int_imm(extent)), .then = std::move(inner), .otherwise = {}}, loc)};
-  };
-  const auto over = [&](const char* name, int64_t extent, int64_t step, const auto& make) {
-    ir::ForStmt loop{.kind = ir::LoopKind::unrolled, .dims = {}, .attrs = {}, .body = {}};
-    const Expr v = context_.fresh_var(name);
-    loop.dims = {{.var = v, .begin = zero, .extent = ir::int_imm(extent / step), .step = step}};
-    loop.body = make(v);
-    return ir::make_stmt(std::move(loop), loc);
-  };
-  // A: matrices (m, k), (m + 8, k), (m, k + 8), (m + 8, k + 8).
-  const auto load_a = [&](const Expr& mt) {
-    const Expr m = m0 + mt * 16;
-    return guarded(m, shape.m,
-                   {attrs.transpose_A ? ldmatrix(a_regs, mt, a, k0 + high + row, m + low, 4, true, loc)
-                                      : ldmatrix(a_regs, mt, a, m + low + row, k0 + high, 4, false, loc)});
-  };
-  // B: matrices (k, n), (k + 8, n), and of the next n; two instructions at once where their number is even.
-  const bool pairs = exact && plan.tiles_n % 2 == 0;
-  const auto load_b = [&](const Expr& nt) {
-    const Expr n = n0 + nt * 8, across = pairs ? high : zero;
-    const int num = pairs ? 4 : 2;
-    return guarded(n, shape.n,
-                   {attrs.transpose_B ? ldmatrix(b_regs, nt, b, n + across + row, k0 + low, num, false, loc)
-                                      : ldmatrix(b_regs, nt, b, k0 + low + row, n + across, num, true, loc)});
-  };
-  const auto product = [&](const Expr& mt, const Expr& nt) {
-    // Registers [mt, nt, half, element]; a dimension of one instruction is left out.
-    std::vector<Expr> acc;
-    if (plan.tiles_m > 1) acc.push_back(mt);
-    if (plan.tiles_n > 1) acc.push_back(nt);
-    acc.push_back(zero);
-    acc.push_back(zero);
-    OpStmt mma{.def = &mma_op(),
-               .tiles = {element(op.tiles[2].tile, acc), element(a_regs, {mt, zero}), element(b_regs, {nt, zero})}};
-    mma.attrs = {{"type", std::string(to_string(before_.tile(a.tile).dtype))}};
-    return guarded(n0 + nt * 8, shape.n, {ir::make_stmt(std::move(mma), loc)});
-  };
-  Block step;
-  step.push_back(over("mt", plan.tiles_m, 1, load_a));
-  step.push_back(over("nt", plan.tiles_n, pairs ? 2 : 1, load_b));
-  step.push_back(over("mt", plan.tiles_m, 1, [&](const Expr& mt) {
-    return guarded(m0 + mt * 16, shape.m,
-                   {over("nt", plan.tiles_n, 1, [&](const Expr& nt) { return product(mt, nt); })});
-  }));
-  body.push_back(unrolled(ks, plan.steps_k, std::move(step), loc));
+// One half of one step.
+void TileLowering::lower_mma_part(const OpStmt& op, const Loc& loc, Block& out) {
+  const OpStmt gemm = gemm_of(op);
+  MmaLowering mma(gemm, before_, context_, thread(), loc);
+  const Expr buffer = op.scalars.back();
+  const OperandRegisters a{.tile = op.tiles[3].tile, .at = {buffer}}, b{.tile = op.tiles[4].tile, .at = {buffer}};
+  const bool loads = op.def == &mma_load_op();
+  Block body;
+  if (loads || mma.multiplies_in_part()) body = mma.names();
+  for (Stmt& stmt : loads ? mma.load(op.scalars[0], a, b) : mma.multiply(a, b)) body.push_back(std::move(stmt));
   out.push_back(lanes(std::move(body), loc));
 }
 

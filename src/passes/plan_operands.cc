@@ -1,6 +1,7 @@
 #include "ir/rewrite.h"
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
+#include "passes/lower_mma.h"
 
 namespace tilewright::passes {
 
@@ -11,7 +12,7 @@ class Operands : public ir::Visitor {
   Operands(ir::Kernel& kernel, const CudaTarget& target) : kernel_(kernel), target_(target) {}
   using Visitor::visit;
   void visit(const ir::Stmt& stmt) override {
-    if (const auto* op = ir::get_if<ir::OpStmt>(stmt); op && is_mma(*op, kernel_, target_)) {
+    if (const auto* op = ir::get_if<ir::OpStmt>(stmt); op && (is_mma(*op, kernel_, target_) || is_mma_part(*op))) {
       for (size_t i = 0; i < 2; ++i) {
         ir::Tile& tile = kernel_.tiles[size_t(op->tiles[i].tile)];
         tile.layout = swizzled_panels(tile.extents(), bytes_of(tile.dtype));

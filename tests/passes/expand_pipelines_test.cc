@@ -6,6 +6,7 @@
 #include "ops/gemm.h"
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_passes.h"
+#include "passes/lower_mma.h"
 
 #include <tilewright/language.h>
 
@@ -100,6 +101,10 @@ class Timeline {
   std::vector<Slot*> open_;                 // copied since the last commit
   std::vector<std::vector<Slot*>> groups_;  // under way, oldest first
   std::vector<Slot*> read_since_barrier_;
+  // The operands in each buffer of registers, and the step of the last products.
+  std::map<int64_t, std::pair<int64_t, int64_t>> registers_;
+  static constexpr int64_t kSteps = 2;  // of 16 in each product
+  int64_t last_step_ = kSteps - 1;
 };
 
 void Timeline::run(const ir::Stmt& stmt) {
@@ -145,6 +150,21 @@ void Timeline::run(const ir::OpStmt& op) {
     if (a.origin != b.origin) faults.push_back("a product reads two iterations");
     products.push_back(a.origin);
     read_since_barrier_.insert(read_since_barrier_.end(), {&a, &b});
+  } else if (op.def == &mma_load_op()) {
+    Slot &a = slot(op.tiles[0]), &b = slot(op.tiles[1]);
+    if (!a.visible || !b.visible) faults.push_back("operands are read that have not arrived");
+    if (a.origin != b.origin) faults.push_back("operands of two iterations");
+    registers_[value(op.scalars[1])] = {a.origin, value(op.scalars[0])};
+    read_since_barrier_.insert(read_since_barrier_.end(), {&a, &b});
+  } else if (op.def == &mma_multiply_op()) {
+    const auto [origin, step] = registers_.at(value(op.scalars[0]));
+    if (step == 0) {
+      products.push_back(origin);
+    } else if (products.empty() || products.back() != origin || step != last_step_ + 1) {
+      faults.push_back("a step of a product is not the next one");
+    }
+    if (step == 0 && last_step_ != kSteps - 1) faults.push_back("a product ends early");
+    last_step_ = step;
   }
 }
 
@@ -186,6 +206,55 @@ TEST(ExpandPipelines, ATimelineWithoutWaitsIsFaulty) {
     Timeline timeline(e.program.kernels[0]);
     timeline.run(Without(*def).rewrite(e.program.kernels[0].body));
     EXPECT_FALSE(timeline.faults.empty()) << def->name;
+  }
+}
+
+int num_ops(const ir::Block& block, const ir::OpDef& def) {
+  struct Finder : ir::Visitor {
+    explicit Finder(const ir::OpDef& of) : def(of) {}
+    using Visitor::visit;
+    void visit(const ir::Stmt& stmt) override {
+      const auto* op = ir::get_if<ir::OpStmt>(stmt);
+      found += op && op->def == &def;
+      visit_parts(stmt);
+    }
+    const ir::OpDef& def;
+    int found = 0;
+  } finder(def);
+  finder.visit(block);
+  return finder.found;
+}
+
+// Operands are loaded ahead where the product is all there is, its steps are even in number, and registers are left.
+TEST(ExpandPipelines, OperandsAheadOfTheirProducts) {
+  struct Case {
+    int block_m, block_n, block_k;
+    bool beside;  // another statement in the loop
+    bool ahead;
+  };
+  for (const Case& c : {Case{64, 64, 32, false, true}, Case{64, 64, 128, false, true}, Case{64, 64, 48, false, false},
+                        Case{64, 64, 16, false, false}, Case{64, 64, 32, true, false}, Case{48, 48, 32, false, true},
+                        Case{128, 192, 32, false, false}}) {
+    const Expanded e = expanded(T::prim_func("product", [&] {
+      auto A = T::tensor("A", {c.block_m, 960}, T::f16), B = T::tensor("B", {960, c.block_n}, T::f16);
+      auto C = T::tensor("C", {c.block_m, c.block_n}, T::f32);
+      auto blocks = T::Kernel({1}, {.threads = 128});
+      auto a = T::alloc_shared({c.block_m, c.block_k}, T::f16), b = T::alloc_shared({c.block_k, c.block_n}, T::f16);
+      auto acc = T::alloc_fragment({c.block_m, c.block_n}, T::f32);
+      T::clear(acc);
+      for (auto ko : T::Pipelined(T::ceildiv(960, c.block_k), {.num_stages = 2})) {
+        T::copy(A(0, ko * c.block_k), a);
+        T::copy(B(ko * c.block_k, 0), b);
+        T::gemm(a, b, acc);
+        if (c.beside) {
+          for (auto [i, j] : T::Parallel(c.block_m, c.block_n)) acc(i, j) = acc(i, j) * 2;
+        }
+      }
+      T::copy(acc, C);
+    }));
+    const ir::Block& body = e.program.kernels[0].body;
+    EXPECT_EQ(num_ops(body, mma_multiply_op()), c.ahead) << c.block_m << " " << c.block_n << " " << c.block_k;
+    EXPECT_EQ(num_ops(body, ops::gemm_op()), !c.ahead);
   }
 }
 

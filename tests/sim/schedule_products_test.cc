@@ -230,8 +230,8 @@ TEST(SimProducts, WhatATextLacksIsFound) {
   // The first phase ends before the bytes have come.
   expect_found(race, "a copy for the mbarrier", [](const std::string& t) {
     return replaced_all(
-        t, "tw::mbarrier_arrive_expect(tw::shared_address(full_operands + (tw::remainder(it_17, 3))), tw::u32(12288))",
-        "tw::mbarrier_arrive(tw::shared_address(full_operands + (tw::remainder(it_17, 3))))");
+        t, "tw::mbarrier_arrive_expect(tw::shared_address(full_operands + tw::remainder(it_17, 3)), tw::u32(12288))",
+        "tw::mbarrier_arrive(tw::shared_address(full_operands + tw::remainder(it_17, 3)))");
   });
   expect_found(deadlock, "waits for ever",
                [](const std::string& t) { return replaced_all(t, "tw::u32(12288)", "tw::u32(12304)"); });

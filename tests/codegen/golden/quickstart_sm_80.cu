@@ -16,31 +16,31 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
   tw::F16* const A = tensor_0;
   tw::F16* const B = tensor_1;
   tw::F16* const C = tensor_2;
-  tw::u32 a_6[16];
-  tw::u32 b_7[16];
+  tw::u32 a_6[32];
+  tw::u32 b_7[32];
   float vector_10[2];
-  const tw::i32 tid_11 = tw::i32(threadIdx.x);
+  const tw::i32 tid_12 = tw::i32(threadIdx.x);
   const tw::i64 block = first_block + blockIdx.x;
-  const tw::i32 launch_x_55 = tw::i32(block % (8));
-  const tw::i32 launch_y_56 = tw::i32(block / (8));
-  const tw::i32 position_57 = launch_x_55 + launch_y_56 * 8;
-  const tw::i32 panel_58 = tw::quotient(position_57, 32);
-  const tw::i32 within_59 = position_57 - panel_58 * 32;
-  const tw::i32 column_61 = tw::floordiv<tw::i32>(within_59, 4);
-  const tw::i32 bx_0 = panel_58 == 0 ? column_61 : 7 - column_61;
-  const tw::i32 by_1 = panel_58 * 4 + tw::floormod<tw::i32>(within_59, 4);
+  const tw::i32 launch_x_75 = tw::i32(block % (8));
+  const tw::i32 launch_y_76 = tw::i32(block / (8));
+  const tw::i32 position_77 = launch_x_75 + launch_y_76 * 8;
+  const tw::i32 panel_78 = tw::quotient(position_77, 32);
+  const tw::i32 within_79 = position_77 - panel_78 * 32;
+  const tw::i32 column_81 = tw::floordiv<tw::i32>(within_79, 4);
+  const tw::i32 bx_0 = panel_78 == 0 ? column_81 : 7 - column_81;
+  const tw::i32 by_1 = panel_78 * 4 + tw::floormod<tw::i32>(within_79, 4);
   {
-    const tw::i32 at_12 = tw::remainder(tw::quotient(tid_11, 4), 8) + tw::remainder(tw::quotient(tid_11, 32), 2) * 64;
-    const tw::i32 at_13 = tw::remainder(tid_11, 4) * 2 + tw::quotient(tid_11, 64) * 64;
+    const tw::i32 at_13 = tw::remainder(tw::quotient(tid_12, 4), 8) + tw::remainder(tw::quotient(tid_12, 32), 2) * 64;
+    const tw::i32 at_14 = tw::remainder(tid_12, 4) * 2 + tw::quotient(tid_12, 64) * 64;
     #pragma unroll
-    for (tw::i32 r_17 = 0; r_17 < 4; ++r_17) {
+    for (tw::i32 r_18 = 0; r_18 < 4; ++r_18) {
       #pragma unroll
-      for (tw::i32 r_16 = 0; r_16 < 8; ++r_16) {
+      for (tw::i32 r_17 = 0; r_17 < 8; ++r_17) {
         #pragma unroll
-        for (tw::i32 r_15 = 0; r_15 < 2; ++r_15) {
+        for (tw::i32 r_16 = 0; r_16 < 2; ++r_16) {
           #pragma unroll
-          for (tw::i32 r_14 = 0; r_14 < 2; ++r_14) {
-            C_local[r_17 * 32 + r_16 * 4 + r_15 * 2 + r_14] = 0.0f;
+          for (tw::i32 r_15 = 0; r_15 < 2; ++r_15) {
+            C_local[r_18 * 32 + r_17 * 4 + r_16 * 2 + r_15] = 0.0f;
           }
         }
       }
@@ -49,105 +49,152 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
   #pragma unroll
   for (tw::i32 ahead_9 = 0; ahead_9 < 2; ++ahead_9) {
     {
-      const tw::i32 at_18 = tw::quotient(tid_11, 4);
-      const tw::i32 at_19 = tw::remainder(tid_11, 4);
+      const tw::i32 at_19 = tw::quotient(tid_12, 4);
+      const tw::i32 at_20 = tw::remainder(tid_12, 4);
       #pragma unroll
-      for (tw::i32 r_20 = 0; r_20 < 4; ++r_20) {
-        tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (ahead_9 * 4096 + (at_18 + r_20 * 32) * 32 + at_19 * 8 ^ (tw::quotient(ahead_9 * 4096 + (at_18 + r_20 * 32) * 32 + at_19 * 8, 64) & 3) * 8)), A + ((by_1 * 128 + (at_18 + r_20 * 32)) * 1024 + (ahead_9 * 32 + at_19 * 8)), tw::u32(16));
+      for (tw::i32 r_21 = 0; r_21 < 4; ++r_21) {
+        tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_19 * 32 + at_20 * 8 ^ (tw::quotient(at_19, 2) & 3) * 8) + (ahead_9 * 4096 + r_21 * 1024)), A + ((by_1 * 128 + at_19) * 1024 + at_20 * 8) + (r_21 * 32768 + ahead_9 * 32), tw::u32(16));
       }
     }
     {
-      const tw::i32 at_21 = tw::quotient(tid_11, 16);
-      const tw::i32 at_22 = tw::remainder(tid_11, 16);
+      const tw::i32 at_22 = tw::quotient(tid_12, 16);
+      const tw::i32 at_23 = tw::remainder(tid_12, 16);
       #pragma unroll
-      for (tw::i32 r_23 = 0; r_23 < 4; ++r_23) {
-        tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (ahead_9 * 4096 + (at_21 + r_23 * 8) * 64 + tw::remainder(at_22 * 8, 64) + tw::quotient(at_22 * 8, 64) * 2048 ^ (tw::quotient(ahead_9 * 4096 + (at_21 + r_23 * 8) * 64 + tw::remainder(at_22 * 8, 64) + tw::quotient(at_22 * 8, 64) * 2048, 64) & 7) * 8)), B + ((ahead_9 * 32 + (at_21 + r_23 * 8)) * 1024 + (bx_0 * 128 + at_22 * 8)), tw::u32(16));
+      for (tw::i32 r_24 = 0; r_24 < 4; ++r_24) {
+        tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_23, 8) * 2048 + at_22 * 64 + (tw::remainder(at_23 * 8, 64) ^ at_22 * 8)) + (ahead_9 * 4096 + r_24 * 512)), B + (at_22 * 1024 + (bx_0 * 128 + at_23 * 8)) + (ahead_9 * 32 + r_24 * 8) * 1024, tw::u32(16));
       }
     }
     tw::copy_async_commit();
+  }
+  tw::copy_async_wait<1>();
+  tw::sync_block();
+  {
+    const tw::i32 lane_25 = tw::remainder(tid_12, 32);
+    const tw::i32 warp_26 = tw::quotient(tid_12, 32);
+    const tw::i32 m0_27 = tw::remainder(warp_26, 2) * 64;
+    const tw::i32 n0_28 = tw::quotient(warp_26, 2) * 64;
+    const tw::i32 row_29 = tw::remainder(lane_25, 8);
+    const tw::i32 matrix_30 = tw::quotient(lane_25, 8);
+    const tw::i32 low_31 = tw::remainder(matrix_30, 2) * 8;
+    const tw::i32 high_32 = tw::quotient(matrix_30, 2) * 8;
+    #pragma unroll
+    for (tw::i32 mt_33 = 0; mt_33 < 4; ++mt_33) {
+      tw::load_matrix_x4(a_6 + mt_33 * 4, tw::shared_address(A_shared + (m0_27 * 32 + low_31 * 32 + (row_29 * 32 + high_32 ^ tw::quotient(row_29, 2) * 8)) + mt_33 * 512));
+    }
+    #pragma unroll
+    for (tw::i32 nt_34 = 0; nt_34 < 8; nt_34 += 2) {
+      tw::load_matrix_x4_transposed(b_7 + nt_34 * 2, tw::shared_address(B_shared + (low_31 * 64 + tw::quotient(n0_28 + nt_34 * 8 + high_32, 64) * 2048 + row_29 * 64 + (tw::remainder(n0_28 + nt_34 * 8 + high_32, 64) ^ row_29 * 8))));
+    }
   }
   for (tw::i32 it_10 = 0; it_10 < 32; ++it_10) {
-    tw::copy_async_wait<1>();
-    tw::sync_block();
-    if (it_10 < 30) {
-      {
-        const tw::i32 at_24 = tw::quotient(tid_11, 4);
-        const tw::i32 at_25 = tw::remainder(tid_11, 4);
-        #pragma unroll
-        for (tw::i32 r_26 = 0; r_26 < 4; ++r_26) {
-          tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (tw::remainder(it_10 + 2, 3) * 4096 + (at_24 + r_26 * 32) * 32 + at_25 * 8 ^ (tw::quotient(tw::remainder(it_10 + 2, 3) * 4096 + (at_24 + r_26 * 32) * 32 + at_25 * 8, 64) & 3) * 8)), A + ((by_1 * 128 + (at_24 + r_26 * 32)) * 1024 + ((it_10 + 2) * 32 + at_25 * 8)), tw::u32(16));
+    #pragma unroll
+    for (tw::i32 ks_11 = 0; ks_11 < 2; ++ks_11) {
+      if (ks_11 < 1) {
+        {
+          const tw::i32 lane_35 = tw::remainder(tid_12, 32);
+          const tw::i32 warp_36 = tw::quotient(tid_12, 32);
+          const tw::i32 m0_37 = tw::remainder(warp_36, 2) * 64;
+          const tw::i32 n0_38 = tw::quotient(warp_36, 2) * 64;
+          const tw::i32 row_39 = tw::remainder(lane_35, 8);
+          const tw::i32 matrix_40 = tw::quotient(lane_35, 8);
+          const tw::i32 low_41 = tw::remainder(matrix_40, 2) * 8;
+          const tw::i32 high_42 = tw::quotient(matrix_40, 2) * 8;
+          #pragma unroll
+          for (tw::i32 mt_43 = 0; mt_43 < 4; ++mt_43) {
+            tw::load_matrix_x4(a_6 + (mt_43 * 4 + 16), tw::shared_address(A_shared + (m0_37 * 32 + low_41 * 32 + (row_39 * 32 + high_42 + 16 ^ tw::quotient(row_39, 2) * 8)) + tw::remainder(it_10, 3) * 4096 + mt_43 * 512));
+          }
+          #pragma unroll
+          for (tw::i32 nt_44 = 0; nt_44 < 8; nt_44 += 2) {
+            tw::load_matrix_x4_transposed(b_7 + (nt_44 * 2 + 16), tw::shared_address(B_shared + (low_41 * 64 + tw::quotient(n0_38 + nt_44 * 8 + high_42, 64) * 2048 + row_39 * 64 + (tw::remainder(n0_38 + nt_44 * 8 + high_42, 64) ^ row_39 * 8)) + tw::remainder(it_10, 3) * 4096 + 1024));
+          }
+        }
+      } else {
+        if (it_10 < 31) {
+          tw::copy_async_wait<1>();
+          tw::sync_block();
+          {
+            const tw::i32 lane_45 = tw::remainder(tid_12, 32);
+            const tw::i32 warp_46 = tw::quotient(tid_12, 32);
+            const tw::i32 m0_47 = tw::remainder(warp_46, 2) * 64;
+            const tw::i32 n0_48 = tw::quotient(warp_46, 2) * 64;
+            const tw::i32 row_49 = tw::remainder(lane_45, 8);
+            const tw::i32 matrix_50 = tw::quotient(lane_45, 8);
+            const tw::i32 low_51 = tw::remainder(matrix_50, 2) * 8;
+            const tw::i32 high_52 = tw::quotient(matrix_50, 2) * 8;
+            #pragma unroll
+            for (tw::i32 mt_53 = 0; mt_53 < 4; ++mt_53) {
+              tw::load_matrix_x4(a_6 + mt_53 * 4, tw::shared_address(A_shared + (m0_47 * 32 + low_51 * 32 + (row_49 * 32 + high_52 ^ tw::quotient(row_49, 2) * 8)) + tw::remainder(it_10 + 1, 3) * 4096 + mt_53 * 512));
+            }
+            #pragma unroll
+            for (tw::i32 nt_54 = 0; nt_54 < 8; nt_54 += 2) {
+              tw::load_matrix_x4_transposed(b_7 + nt_54 * 2, tw::shared_address(B_shared + (low_51 * 64 + tw::quotient(n0_48 + nt_54 * 8 + high_52, 64) * 2048 + row_49 * 64 + (tw::remainder(n0_48 + nt_54 * 8 + high_52, 64) ^ row_49 * 8)) + tw::remainder(it_10 + 1, 3) * 4096));
+            }
+          }
         }
       }
       {
-        const tw::i32 at_27 = tw::quotient(tid_11, 16);
-        const tw::i32 at_28 = tw::remainder(tid_11, 16);
         #pragma unroll
-        for (tw::i32 r_29 = 0; r_29 < 4; ++r_29) {
-          tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::remainder(it_10 + 2, 3) * 4096 + (at_27 + r_29 * 8) * 64 + tw::remainder(at_28 * 8, 64) + tw::quotient(at_28 * 8, 64) * 2048 ^ (tw::quotient(tw::remainder(it_10 + 2, 3) * 4096 + (at_27 + r_29 * 8) * 64 + tw::remainder(at_28 * 8, 64) + tw::quotient(at_28 * 8, 64) * 2048, 64) & 7) * 8)), B + (((it_10 + 2) * 32 + (at_27 + r_29 * 8)) * 1024 + (bx_0 * 128 + at_28 * 8)), tw::u32(16));
+        for (tw::i32 mt_55 = 0; mt_55 < 4; ++mt_55) {
+          #pragma unroll
+          for (tw::i32 nt_56 = 0; nt_56 < 8; ++nt_56) {
+            tw::mma_m16n8k16_f32_f16(C_local + (mt_55 * 32 + nt_56 * 4), a_6 + (ks_11 * 16 + mt_55 * 4), b_7 + (ks_11 * 16 + nt_56 * 2));
+          }
         }
+      }
+      if (ks_11 == 0) {
+        if (it_10 < 30) {
+          {
+            const tw::i32 at_57 = tw::quotient(tid_12, 4);
+            const tw::i32 at_58 = tw::remainder(tid_12, 4);
+            #pragma unroll
+            for (tw::i32 r_59 = 0; r_59 < 4; ++r_59) {
+              tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_57 * 32 + at_58 * 8 ^ (tw::quotient(at_57, 2) & 3) * 8) + tw::remainder(it_10 + 2, 3) * 4096 + r_59 * 1024), A + ((by_1 * 128 + at_57) * 1024 + at_58 * 8) + it_10 * 32 + (r_59 * 32768 + 64), tw::u32(16));
+            }
+          }
+          {
+            const tw::i32 at_60 = tw::quotient(tid_12, 16);
+            const tw::i32 at_61 = tw::remainder(tid_12, 16);
+            #pragma unroll
+            for (tw::i32 r_62 = 0; r_62 < 4; ++r_62) {
+              tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_61, 8) * 2048 + at_60 * 64 + (tw::remainder(at_61 * 8, 64) ^ at_60 * 8)) + tw::remainder(it_10 + 2, 3) * 4096 + r_62 * 512), B + (at_60 * 1024 + (bx_0 * 128 + at_61 * 8)) + it_10 * 32768 + (r_62 * 8 + 64) * 1024, tw::u32(16));
+            }
+          }
+        }
+        tw::copy_async_commit();
       }
     }
-    tw::copy_async_commit();
-    {
-      const tw::i32 lane_30 = tw::remainder(tid_11, 32);
-      const tw::i32 warp_31 = tw::quotient(tid_11, 32);
-      const tw::i32 m0_32 = tw::remainder(warp_31, 2) * 64;
-      const tw::i32 n0_33 = tw::quotient(warp_31, 2) * 64;
-      const tw::i32 row_34 = tw::remainder(lane_30, 8);
-      const tw::i32 matrix_35 = tw::quotient(lane_30, 8);
-      const tw::i32 low_36 = tw::remainder(matrix_35, 2) * 8;
-      const tw::i32 high_37 = tw::quotient(matrix_35, 2) * 8;
+  }
+  {
+    const tw::i32 at_63 = tw::remainder(tw::quotient(tid_12, 4), 8) + tw::remainder(tw::quotient(tid_12, 32), 2) * 64;
+    const tw::i32 at_64 = tw::remainder(tid_12, 4) * 2 + tw::quotient(tid_12, 64) * 64;
+    #pragma unroll
+    for (tw::i32 r_68 = 0; r_68 < 4; ++r_68) {
       #pragma unroll
-      for (tw::i32 ks_38 = 0; ks_38 < 2; ++ks_38) {
+      for (tw::i32 r_67 = 0; r_67 < 8; ++r_67) {
         #pragma unroll
-        for (tw::i32 mt_39 = 0; mt_39 < 4; ++mt_39) {
-          tw::load_matrix_x4(a_6 + (mt_39 * 4), tw::shared_address(A_shared + (tw::remainder(it_10, 3) * 4096 + (m0_32 + mt_39 * 16 + low_36 + row_34) * 32 + (ks_38 * 16 + high_37) ^ (tw::quotient(tw::remainder(it_10, 3) * 4096 + (m0_32 + mt_39 * 16 + low_36 + row_34) * 32 + (ks_38 * 16 + high_37), 64) & 3) * 8)));
-        }
-        #pragma unroll
-        for (tw::i32 nt_40 = 0; nt_40 < 8; nt_40 += 2) {
-          tw::load_matrix_x4_transposed(b_7 + (nt_40 * 2), tw::shared_address(B_shared + (tw::remainder(it_10, 3) * 4096 + (ks_38 * 16 + low_36 + row_34) * 64 + tw::remainder(n0_33 + nt_40 * 8 + high_37, 64) + tw::quotient(n0_33 + nt_40 * 8 + high_37, 64) * 2048 ^ (tw::quotient(tw::remainder(it_10, 3) * 4096 + (ks_38 * 16 + low_36 + row_34) * 64 + tw::remainder(n0_33 + nt_40 * 8 + high_37, 64) + tw::quotient(n0_33 + nt_40 * 8 + high_37, 64) * 2048, 64) & 7) * 8)));
-        }
-        #pragma unroll
-        for (tw::i32 mt_41 = 0; mt_41 < 4; ++mt_41) {
+        for (tw::i32 r_66 = 0; r_66 < 2; ++r_66) {
           #pragma unroll
-          for (tw::i32 nt_42 = 0; nt_42 < 8; ++nt_42) {
-            tw::mma_m16n8k16_f32_f16(C_local + (mt_41 * 32 + nt_42 * 4), a_6 + (mt_41 * 4), b_7 + (nt_42 * 2));
+          for (tw::i32 r_65 = 0; r_65 < 2; ++r_65) {
+            C_local[r_68 * 32 + r_67 * 4 + r_66 * 2 + r_65] = tw::maximum<float>(C_local[r_68 * 32 + r_67 * 4 + r_66 * 2 + r_65], 0.0f);
           }
         }
       }
     }
   }
   {
-    const tw::i32 at_43 = tw::remainder(tw::quotient(tid_11, 4), 8) + tw::remainder(tw::quotient(tid_11, 32), 2) * 64;
-    const tw::i32 at_44 = tw::remainder(tid_11, 4) * 2 + tw::quotient(tid_11, 64) * 64;
+    const tw::i32 at_69 = tw::remainder(tw::quotient(tid_12, 4), 8) + tw::remainder(tw::quotient(tid_12, 32), 2) * 64;
+    const tw::i32 at_70 = tw::remainder(tid_12, 4) * 2 + tw::quotient(tid_12, 64) * 64;
     #pragma unroll
-    for (tw::i32 r_48 = 0; r_48 < 4; ++r_48) {
+    for (tw::i32 r_74 = 0; r_74 < 4; ++r_74) {
       #pragma unroll
-      for (tw::i32 r_47 = 0; r_47 < 8; ++r_47) {
+      for (tw::i32 r_73 = 0; r_73 < 8; ++r_73) {
         #pragma unroll
-        for (tw::i32 r_46 = 0; r_46 < 2; ++r_46) {
+        for (tw::i32 r_72 = 0; r_72 < 2; ++r_72) {
           #pragma unroll
-          for (tw::i32 r_45 = 0; r_45 < 2; ++r_45) {
-            C_local[r_48 * 32 + r_47 * 4 + r_46 * 2 + r_45] = tw::maximum<float>(C_local[r_48 * 32 + r_47 * 4 + r_46 * 2 + r_45], 0.0f);
+          for (tw::i32 r_71 = 0; r_71 < 2; ++r_71) {
+            vector_10[r_71] = C_local[r_74 * 32 + r_73 * 4 + r_72 * 2 + r_71];
           }
-        }
-      }
-    }
-  }
-  {
-    const tw::i32 at_49 = tw::remainder(tw::quotient(tid_11, 4), 8) + tw::remainder(tw::quotient(tid_11, 32), 2) * 64;
-    const tw::i32 at_50 = tw::remainder(tid_11, 4) * 2 + tw::quotient(tid_11, 64) * 64;
-    #pragma unroll
-    for (tw::i32 r_54 = 0; r_54 < 4; ++r_54) {
-      #pragma unroll
-      for (tw::i32 r_53 = 0; r_53 < 8; ++r_53) {
-        #pragma unroll
-        for (tw::i32 r_52 = 0; r_52 < 2; ++r_52) {
-          #pragma unroll
-          for (tw::i32 r_51 = 0; r_51 < 2; ++r_51) {
-            vector_10[r_51] = C_local[r_54 * 32 + r_53 * 4 + r_52 * 2 + r_51];
-          }
-          tw::store_vector<2>(C + ((by_1 * 128 + (at_49 + r_52 * 8 + r_54 * 16)) * 1024 + (bx_0 * 128 + (at_50 + r_53 * 8))), vector_10);
+          tw::store_vector<2>(C + ((by_1 * 128 + at_69) * 1024 + (bx_0 * 128 + at_70)) + ((r_72 * 8 + r_74 * 16) * 1024 + r_73 * 8), vector_10);
         }
       }
     }

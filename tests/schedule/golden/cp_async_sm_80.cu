@@ -47,7 +47,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
       const tw::i32 at_18 = tw::remainder(tid_10, 8);
       #pragma unroll
       for (tw::i32 r_19 = 0; r_19 < 8; ++r_19) {
-        tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (ahead_8 * 8192 + (at_17 + r_19 * 16) * 64 + at_18 * 8 ^ (tw::quotient(ahead_8 * 8192 + (at_17 + r_19 * 16) * 64 + at_18 * 8, 64) & 7) * 8)), A + ((by_1 * 128 + (at_17 + r_19 * 16)) * 1000 + (ahead_8 * 64 + at_18 * 8)), tw::u32(16));
+        tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_17 * 64 + (at_18 * 8 ^ (at_17 & 7) * 8)) + (ahead_8 * 8192 + r_19 * 1024)), A + ((by_1 * 128 + at_17) * 1000 + at_18 * 8) + (r_19 * 16000 + ahead_8 * 64), tw::u32(16));
       }
     }
     {
@@ -55,7 +55,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
       const tw::i32 at_21 = tw::remainder(tid_10, 16);
       #pragma unroll
       for (tw::i32 r_22 = 0; r_22 < 8; ++r_22) {
-        tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (ahead_8 * 8192 + (at_20 + r_22 * 8) * 64 + tw::remainder(at_21 * 8, 64) + tw::quotient(at_21 * 8, 64) * 4096 ^ (tw::quotient(ahead_8 * 8192 + (at_20 + r_22 * 8) * 64 + tw::remainder(at_21 * 8, 64) + tw::quotient(at_21 * 8, 64) * 4096, 64) & 7) * 8)), B + ((ahead_8 * 64 + (at_20 + r_22 * 8)) * 256 + (bx_0 * 128 + at_21 * 8)), tw::u32(16));
+        tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_21, 8) * 4096 + at_20 * 64 + (tw::remainder(at_21 * 8, 64) ^ at_20 * 8)) + (ahead_8 * 8192 + r_22 * 512)), B + (at_20 * 256 + (bx_0 * 128 + at_21 * 8)) + (ahead_8 * 64 + r_22 * 8) * 256, tw::u32(16));
       }
     }
     tw::copy_async_commit();
@@ -69,7 +69,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
         const tw::i32 at_24 = tw::remainder(tid_10, 8);
         #pragma unroll
         for (tw::i32 r_25 = 0; r_25 < 8; ++r_25) {
-          tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (tw::remainder(it_9 + 2, 3) * 8192 + (at_23 + r_25 * 16) * 64 + at_24 * 8 ^ (tw::quotient(tw::remainder(it_9 + 2, 3) * 8192 + (at_23 + r_25 * 16) * 64 + at_24 * 8, 64) & 7) * 8)), A + ((0 < tw::maximum<tw::i32>(0, tw::minimum<tw::i32>(1744 - it_9 * 128 - at_24 * 16, 16)) ? by_1 * 128 + (at_23 + r_25 * 16) : 0) * 1000 + (0 < tw::maximum<tw::i32>(0, tw::minimum<tw::i32>(1744 - it_9 * 128 - at_24 * 16, 16)) ? (it_9 + 2) * 64 + at_24 * 8 : 0)), tw::u32(tw::maximum<tw::i32>(0, tw::minimum<tw::i32>(1744 - it_9 * 128 - at_24 * 16, 16))));
+          tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_23 * 64 + (at_24 * 8 ^ (at_23 & 7) * 8)) + tw::remainder(it_9 + 2, 3) * 8192 + r_25 * 1024), A + ((0 < tw::maximum<tw::i32>(0, tw::minimum<tw::i32>(1744 - it_9 * 128 - at_24 * 16, 16)) ? by_1 * 128 + (at_23 + r_25 * 16) : 0) * 1000 + (0 < tw::maximum<tw::i32>(0, tw::minimum<tw::i32>(1744 - it_9 * 128 - at_24 * 16, 16)) ? (it_9 + 2) * 64 + at_24 * 8 : 0)), tw::u32(tw::maximum<tw::i32>(0, tw::minimum<tw::i32>(1744 - it_9 * 128 - at_24 * 16, 16))));
         }
       }
       {
@@ -77,7 +77,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
         const tw::i32 at_27 = tw::remainder(tid_10, 16);
         #pragma unroll
         for (tw::i32 r_28 = 0; r_28 < 8; ++r_28) {
-          tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::remainder(it_9 + 2, 3) * 8192 + (at_26 + r_28 * 8) * 64 + tw::remainder(at_27 * 8, 64) + tw::quotient(at_27 * 8, 64) * 4096 ^ (tw::quotient(tw::remainder(it_9 + 2, 3) * 8192 + (at_26 + r_28 * 8) * 64 + tw::remainder(at_27 * 8, 64) + tw::quotient(at_27 * 8, 64) * 4096, 64) & 7) * 8)), B + ((0 < (it_9 * 64 + at_26 + r_28 * 8 < 872 ? 16 : 0) ? (it_9 + 2) * 64 + (at_26 + r_28 * 8) : 0) * 256 + (0 < (it_9 * 64 + at_26 + r_28 * 8 < 872 ? 16 : 0) ? bx_0 * 128 + at_27 * 8 : 0)), tw::u32(it_9 * 64 + at_26 + r_28 * 8 < 872 ? 16 : 0));
+          tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_27, 8) * 4096 + at_26 * 64 + (tw::remainder(at_27 * 8, 64) ^ at_26 * 8)) + tw::remainder(it_9 + 2, 3) * 8192 + r_28 * 512), B + ((0 < (it_9 * 64 + at_26 + r_28 * 8 < 872 ? 16 : 0) ? (it_9 + 2) * 64 + (at_26 + r_28 * 8) : 0) * 256 + (0 < (it_9 * 64 + at_26 + r_28 * 8 < 872 ? 16 : 0) ? bx_0 * 128 + at_27 * 8 : 0)), tw::u32(it_9 * 64 + at_26 + r_28 * 8 < 872 ? 16 : 0));
         }
       }
     }
@@ -95,17 +95,17 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
       for (tw::i32 ks_37 = 0; ks_37 < 4; ++ks_37) {
         #pragma unroll
         for (tw::i32 mt_38 = 0; mt_38 < 4; ++mt_38) {
-          tw::load_matrix_x4(a_6 + (mt_38 * 4), tw::shared_address(A_shared + (tw::remainder(it_9, 3) * 8192 + (m0_31 + mt_38 * 16 + low_35 + row_33) * 64 + (ks_37 * 16 + high_36) ^ (tw::quotient(tw::remainder(it_9, 3) * 8192 + (m0_31 + mt_38 * 16 + low_35 + row_33) * 64 + (ks_37 * 16 + high_36), 64) & 7) * 8)));
+          tw::load_matrix_x4(a_6 + mt_38 * 4, tw::shared_address(A_shared + (m0_31 * 64 + low_35 * 64 + row_33 * 64 + (ks_37 * 16 + high_36 ^ row_33 * 8)) + tw::remainder(it_9, 3) * 8192 + mt_38 * 1024));
         }
         #pragma unroll
         for (tw::i32 nt_39 = 0; nt_39 < 8; nt_39 += 2) {
-          tw::load_matrix_x4_transposed(b_7 + (nt_39 * 2), tw::shared_address(B_shared + (tw::remainder(it_9, 3) * 8192 + (ks_37 * 16 + low_35 + row_33) * 64 + tw::remainder(n0_32 + nt_39 * 8 + high_36, 64) + tw::quotient(n0_32 + nt_39 * 8 + high_36, 64) * 4096 ^ (tw::quotient(tw::remainder(it_9, 3) * 8192 + (ks_37 * 16 + low_35 + row_33) * 64 + tw::remainder(n0_32 + nt_39 * 8 + high_36, 64) + tw::quotient(n0_32 + nt_39 * 8 + high_36, 64) * 4096, 64) & 7) * 8)));
+          tw::load_matrix_x4_transposed(b_7 + nt_39 * 2, tw::shared_address(B_shared + (low_35 * 64 + tw::quotient(n0_32 + nt_39 * 8 + high_36, 64) * 4096 + row_33 * 64 + (tw::remainder(n0_32 + nt_39 * 8 + high_36, 64) ^ row_33 * 8)) + tw::remainder(it_9, 3) * 8192 + ks_37 * 1024));
         }
         #pragma unroll
         for (tw::i32 mt_40 = 0; mt_40 < 4; ++mt_40) {
           #pragma unroll
           for (tw::i32 nt_41 = 0; nt_41 < 8; ++nt_41) {
-            tw::mma_m16n8k16_f32_f16(C_local + (mt_40 * 32 + nt_41 * 4), a_6 + (mt_40 * 4), b_7 + (nt_41 * 2));
+            tw::mma_m16n8k16_f32_f16(C_local + (mt_40 * 32 + nt_41 * 4), a_6 + mt_40 * 4, b_7 + nt_41 * 2);
           }
         }
       }
@@ -124,7 +124,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
           for (tw::i32 r_44 = 0; r_44 < 2; ++r_44) {
             vector_10[r_44] = C_local[r_47 * 32 + r_46 * 4 + r_45 * 2 + r_44];
           }
-          tw::store_vector<2>(C + ((by_1 * 128 + (at_42 + r_45 * 8 + r_47 * 16)) * 256 + (bx_0 * 128 + (at_43 + r_46 * 8))), vector_10);
+          tw::store_vector<2>(C + ((by_1 * 128 + at_42) * 256 + (bx_0 * 128 + at_43)) + ((r_45 * 8 + r_47 * 16) * 256 + r_46 * 8), vector_10);
         }
       }
     }

@@ -36,14 +36,14 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
     if (tid_18 == 0) {
       tw::mbarrier_init(tw::shared_address(full_operands), tw::u32(1));
       tw::mbarrier_init(tw::shared_address(empty_operands), tw::u32(4));
-      tw::mbarrier_init(tw::shared_address(full_operands + (1)), tw::u32(1));
-      tw::mbarrier_init(tw::shared_address(empty_operands + (1)), tw::u32(4));
-      tw::mbarrier_init(tw::shared_address(full_operands + (2)), tw::u32(1));
-      tw::mbarrier_init(tw::shared_address(empty_operands + (2)), tw::u32(4));
-      tw::mbarrier_init(tw::shared_address(full_operands + (3)), tw::u32(1));
-      tw::mbarrier_init(tw::shared_address(empty_operands + (3)), tw::u32(4));
-      tw::mbarrier_init(tw::shared_address(full_operands + (4)), tw::u32(1));
-      tw::mbarrier_init(tw::shared_address(empty_operands + (4)), tw::u32(4));
+      tw::mbarrier_init(tw::shared_address(full_operands + 1), tw::u32(1));
+      tw::mbarrier_init(tw::shared_address(empty_operands + 1), tw::u32(4));
+      tw::mbarrier_init(tw::shared_address(full_operands + 2), tw::u32(1));
+      tw::mbarrier_init(tw::shared_address(empty_operands + 2), tw::u32(4));
+      tw::mbarrier_init(tw::shared_address(full_operands + 3), tw::u32(1));
+      tw::mbarrier_init(tw::shared_address(empty_operands + 3), tw::u32(4));
+      tw::mbarrier_init(tw::shared_address(full_operands + 4), tw::u32(1));
+      tw::mbarrier_init(tw::shared_address(empty_operands + 4), tw::u32(4));
       tw::fence_mbarrier_init();
       tw::tma_prefetch_map(&map_A_0);
       tw::tma_prefetch_map(&map_B_1);
@@ -67,11 +67,11 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
     }
     tw::pin<64>(C_local);
     for (tw::i32 it_12 = 0; it_12 < 4; ++it_12) {
-      tw::mbarrier_wait(tw::shared_address(full_operands + (it_12)), tw::u32(0));
+      tw::mbarrier_wait(tw::shared_address(full_operands + it_12), tw::u32(0));
       tw::wgmma_fence();
       {
-        a_9 = tw::wgmma_descriptor(tw::shared_address(A_shared + (it_12 * 4096)), 0, 1024, tw::SharedLayout::span128);
-        b_11 = tw::wgmma_descriptor(tw::shared_address(B_shared + (it_12 * 8192)), 8192, 1024, tw::SharedLayout::span128);
+        a_9 = tw::wgmma_descriptor(tw::shared_address(A_shared + it_12 * 4096), 0, 1024, tw::SharedLayout::span128);
+        b_11 = tw::wgmma_descriptor(tw::shared_address(B_shared + it_12 * 8192), 8192, 1024, tw::SharedLayout::span128);
         #pragma unroll
         for (tw::i32 ks_24 = 0; ks_24 < 4; ++ks_24) {
           tw::wgmma_m64k16_f32_f16<128, tw::Major::k, tw::Major::mn>(C_local, tw::advance(a_9, tw::u32(ks_24 * 32)), tw::advance(b_11, tw::u32(ks_24 * 2048)), true);
@@ -82,7 +82,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
       if (1 <= it_12) {
         {
           if (tw::remainder(tid_18, 32) == 0) {
-            tw::mbarrier_arrive(tw::shared_address(empty_operands + (it_12 + (-1))));
+            tw::mbarrier_arrive(tw::shared_address(empty_operands + it_12 + (-1)));
           }
         }
       }
@@ -91,7 +91,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
     tw::pin<64>(C_local);
     {
       if (tw::remainder(tid_18, 32) == 0) {
-        tw::mbarrier_arrive(tw::shared_address(empty_operands + (3)));
+        tw::mbarrier_arrive(tw::shared_address(empty_operands + 3));
       }
     }
     {
@@ -105,19 +105,19 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
           for (tw::i32 r_28 = 0; r_28 < 2; ++r_28) {
             vector_14[r_28] = C_local[r_30 * 4 + r_29 * 2 + r_28];
           }
-          tw::store_vector<2>(C + ((by_1 * 64 + (at_26 + r_29 * 8)) * 256 + (bx_0 * 128 + (at_27 + r_30 * 8))), vector_14);
+          tw::store_vector<2>(C + ((by_1 * 64 + at_26) * 256 + (bx_0 * 128 + at_27)) + (r_29 * 2048 + r_30 * 8), vector_14);
         }
       }
     }
   } else if (this_warp >= 4) {  // load
     if (this_warp == 4 && tw::elect_one() != 0) {  // load
       for (tw::i32 it_17 = 0; it_17 < 4; ++it_17) {
-        tw::mbarrier_wait(tw::shared_address(empty_operands + (it_17)), tw::u32(1));
-        tw::mbarrier_arrive_expect(tw::shared_address(full_operands + (it_17)), tw::u32(24576));
-        tw::tma_load_2d(tw::shared_address(A_shared + (it_17 * 4096)), &map_A_0, tw::shared_address(full_operands + (it_17)), tw::i32(it_17 * 64), tw::i32(by_1 * 64));
+        tw::mbarrier_wait(tw::shared_address(empty_operands + it_17), tw::u32(1));
+        tw::mbarrier_arrive_expect(tw::shared_address(full_operands + it_17), tw::u32(24576));
+        tw::tma_load_2d(tw::shared_address(A_shared + it_17 * 4096), &map_A_0, tw::shared_address(full_operands + it_17), tw::i32(it_17 * 64), tw::i32(by_1 * 64));
         #pragma unroll
         for (tw::i32 panel_32 = 0; panel_32 < 2; ++panel_32) {
-          tw::tma_load_2d(tw::shared_address(B_shared + (it_17 * 8192 + tw::remainder(panel_32 * 64, 64) + tw::quotient(panel_32 * 64, 64) * 4096)), &map_B_1, tw::shared_address(full_operands + (it_17)), tw::i32(bx_0 * 128 + panel_32 * 64), tw::i32(it_17 * 64));
+          tw::tma_load_2d(tw::shared_address(B_shared + it_17 * 8192 + panel_32 * 4096), &map_B_1, tw::shared_address(full_operands + it_17), tw::i32(bx_0 * 128 + panel_32 * 64), tw::i32(it_17 * 64));
         }
       }
     }

@@ -36,12 +36,12 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
     if (tid_18 == 0) {
       tw::mbarrier_init(tw::shared_address(full_operands), tw::u32(1));
       tw::mbarrier_init(tw::shared_address(empty_operands), tw::u32(8));
-      tw::mbarrier_init(tw::shared_address(full_operands + (1)), tw::u32(1));
-      tw::mbarrier_init(tw::shared_address(empty_operands + (1)), tw::u32(8));
-      tw::mbarrier_init(tw::shared_address(full_operands + (2)), tw::u32(1));
-      tw::mbarrier_init(tw::shared_address(empty_operands + (2)), tw::u32(8));
-      tw::mbarrier_init(tw::shared_address(full_operands + (3)), tw::u32(1));
-      tw::mbarrier_init(tw::shared_address(empty_operands + (3)), tw::u32(8));
+      tw::mbarrier_init(tw::shared_address(full_operands + 1), tw::u32(1));
+      tw::mbarrier_init(tw::shared_address(empty_operands + 1), tw::u32(8));
+      tw::mbarrier_init(tw::shared_address(full_operands + 2), tw::u32(1));
+      tw::mbarrier_init(tw::shared_address(empty_operands + 2), tw::u32(8));
+      tw::mbarrier_init(tw::shared_address(full_operands + 3), tw::u32(1));
+      tw::mbarrier_init(tw::shared_address(empty_operands + 3), tw::u32(8));
       tw::fence_mbarrier_init();
       tw::tma_prefetch_map(&map_A_0);
       tw::tma_prefetch_map(&map_B_1);
@@ -66,12 +66,12 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
     }
     tw::pin<64>(C_local);
     for (tw::i32 it_12 = 0; it_12 < 16; ++it_12) {
-      tw::mbarrier_wait(tw::shared_address(full_operands + (tw::remainder(it_12, 4))), tw::u32(tw::remainder(tw::quotient(it_12, 4), 2)));
+      tw::mbarrier_wait(tw::shared_address(full_operands + tw::remainder(it_12, 4)), tw::u32(tw::remainder(tw::quotient(it_12, 4), 2)));
       tw::wgmma_fence();
       {
         const tw::i32 m0_24 = tw::quotient(tid_18, 128) * 64;
-        a_9 = tw::wgmma_descriptor(tw::shared_address(A_shared + (tw::remainder(it_12, 4) * 8192 + m0_24 * 64)), 0, 1024, tw::SharedLayout::span128);
-        b_11 = tw::wgmma_descriptor(tw::shared_address(B_shared + (tw::remainder(it_12, 4) * 8192)), 8192, 1024, tw::SharedLayout::span128);
+        a_9 = tw::wgmma_descriptor(tw::shared_address(A_shared + m0_24 * 64 + tw::remainder(it_12, 4) * 8192), 0, 1024, tw::SharedLayout::span128);
+        b_11 = tw::wgmma_descriptor(tw::shared_address(B_shared + tw::remainder(it_12, 4) * 8192), 8192, 1024, tw::SharedLayout::span128);
         #pragma unroll
         for (tw::i32 ks_25 = 0; ks_25 < 4; ++ks_25) {
           tw::wgmma_m64k16_f32_f16<128, tw::Major::k, tw::Major::mn>(C_local, tw::advance(a_9, tw::u32(ks_25 * 32)), tw::advance(b_11, tw::u32(ks_25 * 2048)), true);
@@ -82,7 +82,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
       if (1 <= it_12) {
         {
           if (tw::remainder(tid_18, 32) == 0) {
-            tw::mbarrier_arrive(tw::shared_address(empty_operands + (tw::floormod<tw::i32>(it_12 + (-1), 4))));
+            tw::mbarrier_arrive(tw::shared_address(empty_operands + tw::remainder(it_12 + (-1), 4)));
           }
         }
       }
@@ -91,7 +91,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
     tw::pin<64>(C_local);
     {
       if (tw::remainder(tid_18, 32) == 0) {
-        tw::mbarrier_arrive(tw::shared_address(empty_operands + (3)));
+        tw::mbarrier_arrive(tw::shared_address(empty_operands + 3));
       }
     }
     {
@@ -106,7 +106,7 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
             for (tw::i32 r_29 = 0; r_29 < 2; ++r_29) {
               vector_14[r_29] = C_local[r_31 * 4 + r_30 * 2 + r_29];
             }
-            tw::store_vector<2>(C + ((by_1 * 128 + (at_27 + r_30 * 8)) * 296 + (bx_0 * 128 + (at_28 + r_31 * 8))), vector_14);
+            tw::store_vector<2>(C + ((by_1 * 128 + at_27) * 296 + (bx_0 * 128 + at_28)) + (r_30 * 2368 + r_31 * 8), vector_14);
           }
         }
       } else {
@@ -126,12 +126,12 @@ tw_product(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const tens
     tw::fewer_registers<40>();
     if (this_warp == 8 && tw::elect_one() != 0) {  // load
       for (tw::i32 it_17 = 0; it_17 < 16; ++it_17) {
-        tw::mbarrier_wait(tw::shared_address(empty_operands + (tw::remainder(it_17, 4))), tw::u32(1 - tw::remainder(tw::quotient(it_17, 4), 2)));
-        tw::mbarrier_arrive_expect(tw::shared_address(full_operands + (tw::remainder(it_17, 4))), tw::u32(32768));
-        tw::tma_load_2d(tw::shared_address(A_shared + (tw::remainder(it_17, 4) * 8192)), &map_A_0, tw::shared_address(full_operands + (tw::remainder(it_17, 4))), tw::i32(it_17 * 64), tw::i32(by_1 * 128));
+        tw::mbarrier_wait(tw::shared_address(empty_operands + tw::remainder(it_17, 4)), tw::u32(1 - tw::remainder(tw::quotient(it_17, 4), 2)));
+        tw::mbarrier_arrive_expect(tw::shared_address(full_operands + tw::remainder(it_17, 4)), tw::u32(32768));
+        tw::tma_load_2d(tw::shared_address(A_shared + tw::remainder(it_17, 4) * 8192), &map_A_0, tw::shared_address(full_operands + tw::remainder(it_17, 4)), tw::i32(it_17 * 64), tw::i32(by_1 * 128));
         #pragma unroll
         for (tw::i32 panel_33 = 0; panel_33 < 2; ++panel_33) {
-          tw::tma_load_2d(tw::shared_address(B_shared + (tw::remainder(it_17, 4) * 8192 + tw::remainder(panel_33 * 64, 64) + tw::quotient(panel_33 * 64, 64) * 4096)), &map_B_1, tw::shared_address(full_operands + (tw::remainder(it_17, 4))), tw::i32(bx_0 * 128 + panel_33 * 64), tw::i32(it_17 * 64));
+          tw::tma_load_2d(tw::shared_address(B_shared + tw::remainder(it_17, 4) * 8192 + panel_33 * 4096), &map_B_1, tw::shared_address(full_operands + tw::remainder(it_17, 4)), tw::i32(bx_0 * 128 + panel_33 * 64), tw::i32(it_17 * 64));
         }
       }
     }

@@ -159,29 +159,77 @@ TW_ATOM F8E5M2Finite memory_of<F8E5M2Finite, float>(float x) {
 }
 
 // ---- vectors: kCount adjacent elements in one access; their address is a multiple of their bytes ----
+//
+// They are put together from bits in registers. A union of elements and bytes says the same, but its copies can come
+// apart into bytes, and ptxas 13.0 takes the low byte of a bf16 that it has just rounded for a conversion to u8.
 template <u32 kBytes>
-struct alignas(kBytes) Bytes {
-  u8 at[kBytes];
+struct Unsigned;
+template <>
+struct Unsigned<1> {
+  using Type = u8;
+};
+template <>
+struct Unsigned<2> {
+  using Type = u16;
+};
+template <>
+struct Unsigned<4> {
+  using Type = u32;
+};
+template <>
+struct Unsigned<8> {
+  using Type = u64;
+};
+template <class T>
+TW_ATOM typename Unsigned<sizeof(T)>::Type element_bits(T x) {
+  union {
+    T x;
+    typename Unsigned<sizeof(T)>::Type bits;
+  } v{x};
+  return v.bits;
+}
+template <class T>
+TW_ATOM T element_of(typename Unsigned<sizeof(T)>::Type bits) {
+  union {
+    typename Unsigned<sizeof(T)>::Type bits;
+    T x;
+  } v{bits};
+  return v.x;
+}
+
+// Words of 4 bytes, or the one smaller number that holds all bytes.
+template <u32 kBytes, u32 kWordBytes = kBytes<4 ? kBytes : 4> struct alignas(kBytes) Words {
+  typename Unsigned<kWordBytes>::Type at[kBytes / kWordBytes];
 };
 template <u32 kCount, class Value, class T>
 TW_ATOM void load_vector(Value* to, const T* from) {
-  union {
-    Bytes<kCount * sizeof(T)> bytes;
-    T x[kCount];
-  } v;
-  v.bytes = *reinterpret_cast<const Bytes<kCount * sizeof(T)>*>(from);
+  const auto words = *reinterpret_cast<const Words<kCount * sizeof(T)>*>(from);
+  constexpr u32 kWordBytes = sizeof(words.at[0]), kPerWord = kWordBytes / sizeof(T);
 #pragma unroll
-  for (u32 i = 0; i < kCount; ++i) to[i] = value_of(v.x[i]);
+  for (u32 i = 0; i < kCount; ++i) {
+    if constexpr (sizeof(T) == 8) {
+      to[i] = value_of(element_of<T>(u64(words.at[2 * i]) | u64(words.at[2 * i + 1]) << 32));
+    } else {
+      using Bits = typename Unsigned<sizeof(T)>::Type;
+      to[i] = value_of(element_of<T>(Bits(words.at[i / kPerWord] >> i % kPerWord * sizeof(T) * 8)));
+    }
+  }
 }
 template <u32 kCount, class T, class Value>
 TW_ATOM void store_vector(T* to, const Value* from) {
-  union {
-    Bytes<kCount * sizeof(T)> bytes;
-    T x[kCount];
-  } v;
+  Words<kCount * sizeof(T)> words{};
+  constexpr u32 kWordBytes = sizeof(words.at[0]), kPerWord = kWordBytes / sizeof(T);
 #pragma unroll
-  for (u32 i = 0; i < kCount; ++i) v.x[i] = memory_of<T>(from[i]);
-  *reinterpret_cast<Bytes<kCount * sizeof(T)>*>(to) = v.bytes;
+  for (u32 i = 0; i < kCount; ++i) {
+    const auto bits = element_bits(memory_of<T>(from[i]));
+    if constexpr (sizeof(T) == 8) {
+      words.at[2 * i] = u32(bits);
+      words.at[2 * i + 1] = u32(bits >> 32);
+    } else {
+      words.at[i / kPerWord] |= u32(bits) << i % kPerWord * sizeof(T) * 8;
+    }
+  }
+  *reinterpret_cast<Words<kCount * sizeof(T)>*>(to) = words;
 }
 
 }  // namespace tilewright::device
