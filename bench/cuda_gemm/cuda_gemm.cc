@@ -2,21 +2,14 @@
 // 1). Each sample begins with a cold L2 cache; both sides take turns. Prints rates in TFLOP/s.
 //
 // Rows: cuda_gemm (NN and NT), cuda_gemm_no_swizzle (the same without use_swizzle, where it matters).
-#include "../measure.h"
+#include "../cuda_measure.h"
 #include "cublas.h"
 
-#include "driver/session.h"
-#include "runtime/cuda/memory.h"
-
-#include "target/dtype.h"
-
-#include <tilewright/compile.h>
 #include <tilewright/language.h>
 
 #include <CLI/CLI.hpp>
 
 #include <cmath>
-#include <random>
 
 namespace {
 
@@ -65,17 +58,7 @@ class Matrix {
   Matrix(int64_t rows, int64_t cols, DType dtype, std::optional<uint64_t> seed)
       : rows_(rows), cols_(cols), dtype_(dtype), memory_(size_t(rows * cols * bytes_of(dtype))) {
     if (!seed) return;
-    std::vector<std::byte> bytes(memory_.num_bytes());
-    std::mt19937_64 random(*seed);
-    std::normal_distribution<double> normal;
-    // A period that is no power of two keeps neighbours different and costs little.
-    constexpr int64_t kPeriod = 1000003;
-    const int64_t count = rows * cols, filled = std::min(count, kPeriod);
-    for (int64_t i = 0; i < filled; ++i) store_float(dtype, bytes.data() + i * bytes_of(dtype), normal(random));
-    for (int64_t i = filled; i < count; ++i) {
-      std::memcpy(bytes.data() + i * bytes_of(dtype), bytes.data() + i % kPeriod * bytes_of(dtype),
-                  size_t(bytes_of(dtype)));
-    }
+    const std::vector<std::byte> bytes = bench::normal_bytes(dtype, rows * cols, *seed);
     memory_.upload(bytes.data());
   }
   TensorView view() const {
@@ -95,19 +78,6 @@ class Matrix {
   DType dtype_;
   DeviceMemory memory_;
 };
-
-// One launch with a cold cache, in milliseconds.
-double time_ms(const std::function<void()>& f) {
-  const auto device = Session::get().gpu();
-  static cuda::DeviceBuffer flush(device, size_t(2) * size_t(device->properties().l2_bytes));
-  flush.fill(0);
-  cuda::Event begin(device), end(device);
-  begin.record(nullptr);
-  f();
-  end.record(nullptr);
-  end.synchronize();
-  return double(end.ms_since(begin));
-}
 
 // The largest difference in units of what rounding two sums differently may give.
 double disagreement(const std::vector<double>& ours, const std::vector<double>& peer, const Case& c) {
@@ -134,9 +104,9 @@ bool compare(const char* name, const Case& c, const std::optional<bench::Cublas>
   constexpr double kTurnSeconds = 0.15;
   for (int round = 0; round < kRounds; ++round) {
     for (double spent = 0; spent < kTurnSeconds * 1e3; spent += our_ms.back())
-      our_ms.push_back(time_ms([&] { launch(); }));
+      our_ms.push_back(bench::cold_ms([&] { launch(); }));
     for (double spent = 0; cublas && spent < kTurnSeconds * 1e3; spent += peer_ms.back())
-      peer_ms.push_back(time_ms(peer));
+      peer_ms.push_back(bench::cold_ms(peer));
   }
   const auto rate = [&](double ms) { return 2e-9 * double(c.m) * double(c.n) * double(c.k) / ms; };
   const bool right = !cublas || disagreement(ours.values(), theirs.values(), c) <= 1;

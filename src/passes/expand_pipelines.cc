@@ -243,18 +243,28 @@ Block PipelineExpansion::rotate(const OpStmt& gemm, const std::set<TileId>& tile
     return {op(cp_async_wait_op(), {{"pending", stages - 2}}, loc), op(block_sync_op(), {}, loc),
             part(mma_load_op(), {ir::int_imm(0), ir::int_imm(0)}, iteration)};
   };
-  const Expr it = fresh("it"), ks = fresh("ks");
-  ir::ForStmt steps{.kind = ir::LoopKind::unrolled, .dims = {}, .attrs = {}, .body = {}};
-  steps.dims = {{.var = ks, .begin = ir::int_imm(0), .extent = ir::int_imm(plan.steps_k)}};
-  steps.body = {
-      when(ir::lt(ks, ir::int_imm(plan.steps_k - 1)), {part(mma_load_op(), {ks + 1, ir::floormod(ks + 1, 2)}, it)},
-           {when(ir::lt(it + 1, extent), first_step(it + 1), {})}),
-      part(mma_multiply_op(), {ir::floormod(ks, 2)}, it),
-      when(ir::binary(ir::ExprKind::eq, ks, ir::int_imm(0)), loads(it + (stages - 1)), {})};
+  // The last iteration stands apart: a condition between the steps would keep the compiler from mixing them.
+  const auto iteration = [&](const Expr& it, bool last) {
+    const Expr ks = fresh("ks");
+    const Expr inner = ir::lt(ks, ir::int_imm(plan.steps_k - 1));
+    ir::ForStmt steps{.kind = ir::LoopKind::unrolled, .dims = {}, .attrs = {}, .body = {}};
+    steps.dims = {{.var = ks, .begin = ir::int_imm(0), .extent = ir::int_imm(plan.steps_k)}};
+    steps.body = {
+        when(inner, {part(mma_load_op(), {ks + 1, ir::floormod(ks + 1, 2)}, it)}, last ? Block{} : first_step(it + 1)),
+        part(mma_multiply_op(), {ir::floormod(ks, 2)}, it)};
+    if (!last) {
+      steps.body.push_back(when(ir::binary(ir::ExprKind::eq, ks, ir::int_imm(0)), loads(it + (stages - 1)), {}));
+    }
+    return ir::make_stmt(std::move(steps), loc);
+  };
+  const Expr it = fresh("it");
   ir::ForStmt steady{.kind = ir::LoopKind::serial, .dims = {}, .attrs = {}, .body = {}};
-  steady.dims = {{.var = it, .begin = ir::int_imm(0), .extent = extent}};
-  steady.body = {ir::make_stmt(std::move(steps), loc)};
-  return {when(ir::lt(ir::int_imm(0), extent), first_step(ir::int_imm(0)), {}), ir::make_stmt(std::move(steady), loc)};
+  steady.dims = {{.var = it, .begin = ir::int_imm(0), .extent = extent - 1}};
+  steady.body = {iteration(it, false)};
+  Block all = first_step(ir::int_imm(0));
+  all.push_back(ir::make_stmt(std::move(steady), loc));
+  all.push_back(iteration(extent - 1, true));
+  return {when(ir::lt(ir::int_imm(0), extent), std::move(all), {})};
 }
 
 bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& out) {

@@ -5,6 +5,7 @@
 #if defined(TILEWRIGHT_SIMULATED_GPU)
 #include "sim/simulated_gpu.h"
 #else
+#include "gpu/chip_record.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/memory.h"
 #include "runtime/cuda/nvrtc.h"
@@ -34,6 +35,7 @@ class Array {
   std::vector<T> read() const {
     std::vector<T> out(buffer_.num_bytes() / sizeof(T));
     buffer_.read(std::as_writable_bytes(std::span(out)));
+    ChipRecord::write(std::as_bytes(std::span(out)));
     return out;
   }
   cuda::DeviceAddress address() const { return buffer_.address(); }

@@ -19,28 +19,28 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
   tw::u32 a_6[32];
   tw::u32 b_7[32];
   float vector_10[2];
-  const tw::i32 tid_12 = tw::i32(threadIdx.x);
+  const tw::i32 tid_13 = tw::i32(threadIdx.x);
   const tw::i64 block = first_block + blockIdx.x;
-  const tw::i32 launch_x_75 = tw::i32(block % (8));
-  const tw::i32 launch_y_76 = tw::i32(block / (8));
-  const tw::i32 position_77 = launch_x_75 + launch_y_76 * 8;
-  const tw::i32 panel_78 = tw::quotient(position_77, 32);
-  const tw::i32 within_79 = position_77 - panel_78 * 32;
-  const tw::i32 column_81 = tw::floordiv<tw::i32>(within_79, 4);
-  const tw::i32 bx_0 = panel_78 == 0 ? column_81 : 7 - column_81;
-  const tw::i32 by_1 = panel_78 * 4 + tw::floormod<tw::i32>(within_79, 4);
+  const tw::i32 launch_x_88 = tw::i32(block % (8));
+  const tw::i32 launch_y_89 = tw::i32(block / (8));
+  const tw::i32 position_90 = launch_x_88 + launch_y_89 * 8;
+  const tw::i32 panel_91 = tw::quotient(position_90, 32);
+  const tw::i32 within_92 = position_90 - panel_91 * 32;
+  const tw::i32 column_94 = tw::floordiv<tw::i32>(within_92, 4);
+  const tw::i32 bx_0 = panel_91 == 0 ? column_94 : 7 - column_94;
+  const tw::i32 by_1 = panel_91 * 4 + tw::floormod<tw::i32>(within_92, 4);
   {
-    const tw::i32 at_13 = tw::remainder(tw::quotient(tid_12, 4), 8) + tw::remainder(tw::quotient(tid_12, 32), 2) * 64;
-    const tw::i32 at_14 = tw::remainder(tid_12, 4) * 2 + tw::quotient(tid_12, 64) * 64;
+    const tw::i32 at_14 = tw::remainder(tw::quotient(tid_13, 4), 8) + tw::remainder(tw::quotient(tid_13, 32), 2) * 64;
+    const tw::i32 at_15 = tw::remainder(tid_13, 4) * 2 + tw::quotient(tid_13, 64) * 64;
     #pragma unroll
-    for (tw::i32 r_18 = 0; r_18 < 4; ++r_18) {
+    for (tw::i32 r_19 = 0; r_19 < 4; ++r_19) {
       #pragma unroll
-      for (tw::i32 r_17 = 0; r_17 < 8; ++r_17) {
+      for (tw::i32 r_18 = 0; r_18 < 8; ++r_18) {
         #pragma unroll
-        for (tw::i32 r_16 = 0; r_16 < 2; ++r_16) {
+        for (tw::i32 r_17 = 0; r_17 < 2; ++r_17) {
           #pragma unroll
-          for (tw::i32 r_15 = 0; r_15 < 2; ++r_15) {
-            C_local[r_18 * 32 + r_17 * 4 + r_16 * 2 + r_15] = 0.0f;
+          for (tw::i32 r_16 = 0; r_16 < 2; ++r_16) {
+            C_local[r_19 * 32 + r_18 * 4 + r_17 * 2 + r_16] = 0.0f;
           }
         }
       }
@@ -49,19 +49,19 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
   #pragma unroll
   for (tw::i32 ahead_9 = 0; ahead_9 < 2; ++ahead_9) {
     {
-      const tw::i32 at_19 = tw::quotient(tid_12, 4);
-      const tw::i32 at_20 = tw::remainder(tid_12, 4);
+      const tw::i32 at_20 = tw::quotient(tid_13, 4);
+      const tw::i32 at_21 = tw::remainder(tid_13, 4);
       #pragma unroll
-      for (tw::i32 r_21 = 0; r_21 < 4; ++r_21) {
-        tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_19 * 32 + at_20 * 8 ^ (tw::quotient(at_19, 2) & 3) * 8) + (ahead_9 * 4096 + r_21 * 1024)), A + ((by_1 * 128 + at_19) * 1024 + at_20 * 8) + (r_21 * 32768 + ahead_9 * 32), tw::u32(16));
+      for (tw::i32 r_22 = 0; r_22 < 4; ++r_22) {
+        tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_20 * 32 + at_21 * 8 ^ (tw::quotient(at_20, 2) & 3) * 8) + (ahead_9 * 4096 + r_22 * 1024)), A + ((by_1 * 128 + at_20) * 1024 + at_21 * 8) + (r_22 * 32768 + ahead_9 * 32), tw::u32(16));
       }
     }
     {
-      const tw::i32 at_22 = tw::quotient(tid_12, 16);
-      const tw::i32 at_23 = tw::remainder(tid_12, 16);
+      const tw::i32 at_23 = tw::quotient(tid_13, 16);
+      const tw::i32 at_24 = tw::remainder(tid_13, 16);
       #pragma unroll
-      for (tw::i32 r_24 = 0; r_24 < 4; ++r_24) {
-        tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_23, 8) * 2048 + at_22 * 64 + (tw::remainder(at_23 * 8, 64) ^ at_22 * 8)) + (ahead_9 * 4096 + r_24 * 512)), B + (at_22 * 1024 + (bx_0 * 128 + at_23 * 8)) + (ahead_9 * 32 + r_24 * 8) * 1024, tw::u32(16));
+      for (tw::i32 r_25 = 0; r_25 < 4; ++r_25) {
+        tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_24, 8) * 2048 + at_23 * 64 + (tw::remainder(at_24 * 8, 64) ^ at_23 * 8)) + (ahead_9 * 4096 + r_25 * 512)), B + (at_23 * 1024 + (bx_0 * 128 + at_24 * 8)) + (ahead_9 * 32 + r_25 * 8) * 1024, tw::u32(16));
       }
     }
     tw::copy_async_commit();
@@ -69,94 +69,92 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
   tw::copy_async_wait<1>();
   tw::sync_block();
   {
-    const tw::i32 lane_25 = tw::remainder(tid_12, 32);
-    const tw::i32 warp_26 = tw::quotient(tid_12, 32);
-    const tw::i32 m0_27 = tw::remainder(warp_26, 2) * 64;
-    const tw::i32 n0_28 = tw::quotient(warp_26, 2) * 64;
-    const tw::i32 row_29 = tw::remainder(lane_25, 8);
-    const tw::i32 matrix_30 = tw::quotient(lane_25, 8);
-    const tw::i32 low_31 = tw::remainder(matrix_30, 2) * 8;
-    const tw::i32 high_32 = tw::quotient(matrix_30, 2) * 8;
+    const tw::i32 lane_26 = tw::remainder(tid_13, 32);
+    const tw::i32 warp_27 = tw::quotient(tid_13, 32);
+    const tw::i32 m0_28 = tw::remainder(warp_27, 2) * 64;
+    const tw::i32 n0_29 = tw::quotient(warp_27, 2) * 64;
+    const tw::i32 row_30 = tw::remainder(lane_26, 8);
+    const tw::i32 matrix_31 = tw::quotient(lane_26, 8);
+    const tw::i32 low_32 = tw::remainder(matrix_31, 2) * 8;
+    const tw::i32 high_33 = tw::quotient(matrix_31, 2) * 8;
     #pragma unroll
-    for (tw::i32 mt_33 = 0; mt_33 < 4; ++mt_33) {
-      tw::load_matrix_x4(a_6 + mt_33 * 4, tw::shared_address(A_shared + (m0_27 * 32 + low_31 * 32 + (row_29 * 32 + high_32 ^ tw::quotient(row_29, 2) * 8)) + mt_33 * 512));
+    for (tw::i32 mt_34 = 0; mt_34 < 4; ++mt_34) {
+      tw::load_matrix_x4(a_6 + mt_34 * 4, tw::shared_address(A_shared + (m0_28 * 32 + low_32 * 32 + (row_30 * 32 + high_33 ^ tw::quotient(row_30, 2) * 8)) + mt_34 * 512));
     }
     #pragma unroll
-    for (tw::i32 nt_34 = 0; nt_34 < 8; nt_34 += 2) {
-      tw::load_matrix_x4_transposed(b_7 + nt_34 * 2, tw::shared_address(B_shared + (low_31 * 64 + tw::quotient(n0_28 + nt_34 * 8 + high_32, 64) * 2048 + row_29 * 64 + (tw::remainder(n0_28 + nt_34 * 8 + high_32, 64) ^ row_29 * 8))));
+    for (tw::i32 nt_35 = 0; nt_35 < 8; nt_35 += 2) {
+      tw::load_matrix_x4_transposed(b_7 + nt_35 * 2, tw::shared_address(B_shared + (low_32 * 64 + tw::quotient(n0_29 + nt_35 * 8 + high_33, 64) * 2048 + row_30 * 64 + (tw::remainder(n0_29 + nt_35 * 8 + high_33, 64) ^ row_30 * 8))));
     }
   }
-  for (tw::i32 it_10 = 0; it_10 < 32; ++it_10) {
+  for (tw::i32 it_10 = 0; it_10 < 31; ++it_10) {
     #pragma unroll
     for (tw::i32 ks_11 = 0; ks_11 < 2; ++ks_11) {
       if (ks_11 < 1) {
         {
-          const tw::i32 lane_35 = tw::remainder(tid_12, 32);
-          const tw::i32 warp_36 = tw::quotient(tid_12, 32);
-          const tw::i32 m0_37 = tw::remainder(warp_36, 2) * 64;
-          const tw::i32 n0_38 = tw::quotient(warp_36, 2) * 64;
-          const tw::i32 row_39 = tw::remainder(lane_35, 8);
-          const tw::i32 matrix_40 = tw::quotient(lane_35, 8);
-          const tw::i32 low_41 = tw::remainder(matrix_40, 2) * 8;
-          const tw::i32 high_42 = tw::quotient(matrix_40, 2) * 8;
+          const tw::i32 lane_36 = tw::remainder(tid_13, 32);
+          const tw::i32 warp_37 = tw::quotient(tid_13, 32);
+          const tw::i32 m0_38 = tw::remainder(warp_37, 2) * 64;
+          const tw::i32 n0_39 = tw::quotient(warp_37, 2) * 64;
+          const tw::i32 row_40 = tw::remainder(lane_36, 8);
+          const tw::i32 matrix_41 = tw::quotient(lane_36, 8);
+          const tw::i32 low_42 = tw::remainder(matrix_41, 2) * 8;
+          const tw::i32 high_43 = tw::quotient(matrix_41, 2) * 8;
           #pragma unroll
-          for (tw::i32 mt_43 = 0; mt_43 < 4; ++mt_43) {
-            tw::load_matrix_x4(a_6 + (mt_43 * 4 + 16), tw::shared_address(A_shared + (m0_37 * 32 + low_41 * 32 + (row_39 * 32 + high_42 + 16 ^ tw::quotient(row_39, 2) * 8)) + tw::remainder(it_10, 3) * 4096 + mt_43 * 512));
+          for (tw::i32 mt_44 = 0; mt_44 < 4; ++mt_44) {
+            tw::load_matrix_x4(a_6 + (mt_44 * 4 + 16), tw::shared_address(A_shared + (m0_38 * 32 + low_42 * 32 + (row_40 * 32 + high_43 + 16 ^ tw::quotient(row_40, 2) * 8)) + tw::remainder(it_10, 3) * 4096 + mt_44 * 512));
           }
           #pragma unroll
-          for (tw::i32 nt_44 = 0; nt_44 < 8; nt_44 += 2) {
-            tw::load_matrix_x4_transposed(b_7 + (nt_44 * 2 + 16), tw::shared_address(B_shared + (low_41 * 64 + tw::quotient(n0_38 + nt_44 * 8 + high_42, 64) * 2048 + row_39 * 64 + (tw::remainder(n0_38 + nt_44 * 8 + high_42, 64) ^ row_39 * 8)) + tw::remainder(it_10, 3) * 4096 + 1024));
+          for (tw::i32 nt_45 = 0; nt_45 < 8; nt_45 += 2) {
+            tw::load_matrix_x4_transposed(b_7 + (nt_45 * 2 + 16), tw::shared_address(B_shared + (low_42 * 64 + tw::quotient(n0_39 + nt_45 * 8 + high_43, 64) * 2048 + row_40 * 64 + (tw::remainder(n0_39 + nt_45 * 8 + high_43, 64) ^ row_40 * 8)) + tw::remainder(it_10, 3) * 4096 + 1024));
           }
         }
       } else {
-        if (it_10 < 31) {
-          tw::copy_async_wait<1>();
-          tw::sync_block();
-          {
-            const tw::i32 lane_45 = tw::remainder(tid_12, 32);
-            const tw::i32 warp_46 = tw::quotient(tid_12, 32);
-            const tw::i32 m0_47 = tw::remainder(warp_46, 2) * 64;
-            const tw::i32 n0_48 = tw::quotient(warp_46, 2) * 64;
-            const tw::i32 row_49 = tw::remainder(lane_45, 8);
-            const tw::i32 matrix_50 = tw::quotient(lane_45, 8);
-            const tw::i32 low_51 = tw::remainder(matrix_50, 2) * 8;
-            const tw::i32 high_52 = tw::quotient(matrix_50, 2) * 8;
-            #pragma unroll
-            for (tw::i32 mt_53 = 0; mt_53 < 4; ++mt_53) {
-              tw::load_matrix_x4(a_6 + mt_53 * 4, tw::shared_address(A_shared + (m0_47 * 32 + low_51 * 32 + (row_49 * 32 + high_52 ^ tw::quotient(row_49, 2) * 8)) + tw::remainder(it_10 + 1, 3) * 4096 + mt_53 * 512));
-            }
-            #pragma unroll
-            for (tw::i32 nt_54 = 0; nt_54 < 8; nt_54 += 2) {
-              tw::load_matrix_x4_transposed(b_7 + nt_54 * 2, tw::shared_address(B_shared + (low_51 * 64 + tw::quotient(n0_48 + nt_54 * 8 + high_52, 64) * 2048 + row_49 * 64 + (tw::remainder(n0_48 + nt_54 * 8 + high_52, 64) ^ row_49 * 8)) + tw::remainder(it_10 + 1, 3) * 4096));
-            }
+        tw::copy_async_wait<1>();
+        tw::sync_block();
+        {
+          const tw::i32 lane_46 = tw::remainder(tid_13, 32);
+          const tw::i32 warp_47 = tw::quotient(tid_13, 32);
+          const tw::i32 m0_48 = tw::remainder(warp_47, 2) * 64;
+          const tw::i32 n0_49 = tw::quotient(warp_47, 2) * 64;
+          const tw::i32 row_50 = tw::remainder(lane_46, 8);
+          const tw::i32 matrix_51 = tw::quotient(lane_46, 8);
+          const tw::i32 low_52 = tw::remainder(matrix_51, 2) * 8;
+          const tw::i32 high_53 = tw::quotient(matrix_51, 2) * 8;
+          #pragma unroll
+          for (tw::i32 mt_54 = 0; mt_54 < 4; ++mt_54) {
+            tw::load_matrix_x4(a_6 + mt_54 * 4, tw::shared_address(A_shared + (m0_48 * 32 + low_52 * 32 + (row_50 * 32 + high_53 ^ tw::quotient(row_50, 2) * 8)) + tw::remainder(it_10 + 1, 3) * 4096 + mt_54 * 512));
+          }
+          #pragma unroll
+          for (tw::i32 nt_55 = 0; nt_55 < 8; nt_55 += 2) {
+            tw::load_matrix_x4_transposed(b_7 + nt_55 * 2, tw::shared_address(B_shared + (low_52 * 64 + tw::quotient(n0_49 + nt_55 * 8 + high_53, 64) * 2048 + row_50 * 64 + (tw::remainder(n0_49 + nt_55 * 8 + high_53, 64) ^ row_50 * 8)) + tw::remainder(it_10 + 1, 3) * 4096));
           }
         }
       }
       {
         #pragma unroll
-        for (tw::i32 mt_55 = 0; mt_55 < 4; ++mt_55) {
+        for (tw::i32 mt_56 = 0; mt_56 < 4; ++mt_56) {
           #pragma unroll
-          for (tw::i32 nt_56 = 0; nt_56 < 8; ++nt_56) {
-            tw::mma_m16n8k16_f32_f16(C_local + (mt_55 * 32 + nt_56 * 4), a_6 + (ks_11 * 16 + mt_55 * 4), b_7 + (ks_11 * 16 + nt_56 * 2));
+          for (tw::i32 nt_57 = 0; nt_57 < 8; ++nt_57) {
+            tw::mma_m16n8k16_f32_f16(C_local + (mt_56 * 32 + nt_57 * 4), a_6 + (ks_11 * 16 + mt_56 * 4), b_7 + (ks_11 * 16 + nt_57 * 2));
           }
         }
       }
       if (ks_11 == 0) {
         if (it_10 < 30) {
           {
-            const tw::i32 at_57 = tw::quotient(tid_12, 4);
-            const tw::i32 at_58 = tw::remainder(tid_12, 4);
+            const tw::i32 at_58 = tw::quotient(tid_13, 4);
+            const tw::i32 at_59 = tw::remainder(tid_13, 4);
             #pragma unroll
-            for (tw::i32 r_59 = 0; r_59 < 4; ++r_59) {
-              tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_57 * 32 + at_58 * 8 ^ (tw::quotient(at_57, 2) & 3) * 8) + tw::remainder(it_10 + 2, 3) * 4096 + r_59 * 1024), A + ((by_1 * 128 + at_57) * 1024 + at_58 * 8) + it_10 * 32 + (r_59 * 32768 + 64), tw::u32(16));
+            for (tw::i32 r_60 = 0; r_60 < 4; ++r_60) {
+              tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_58 * 32 + at_59 * 8 ^ (tw::quotient(at_58, 2) & 3) * 8) + tw::remainder(it_10 + 2, 3) * 4096 + r_60 * 1024), A + ((by_1 * 128 + at_58) * 1024 + at_59 * 8) + it_10 * 32 + (r_60 * 32768 + 64), tw::u32(16));
             }
           }
           {
-            const tw::i32 at_60 = tw::quotient(tid_12, 16);
-            const tw::i32 at_61 = tw::remainder(tid_12, 16);
+            const tw::i32 at_61 = tw::quotient(tid_13, 16);
+            const tw::i32 at_62 = tw::remainder(tid_13, 16);
             #pragma unroll
-            for (tw::i32 r_62 = 0; r_62 < 4; ++r_62) {
-              tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_61, 8) * 2048 + at_60 * 64 + (tw::remainder(at_61 * 8, 64) ^ at_60 * 8)) + tw::remainder(it_10 + 2, 3) * 4096 + r_62 * 512), B + (at_60 * 1024 + (bx_0 * 128 + at_61 * 8)) + it_10 * 32768 + (r_62 * 8 + 64) * 1024, tw::u32(16));
+            for (tw::i32 r_63 = 0; r_63 < 4; ++r_63) {
+              tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_62, 8) * 2048 + at_61 * 64 + (tw::remainder(at_62 * 8, 64) ^ at_61 * 8)) + tw::remainder(it_10 + 2, 3) * 4096 + r_63 * 512), B + (at_61 * 1024 + (bx_0 * 128 + at_62 * 8)) + it_10 * 32768 + (r_63 * 8 + 64) * 1024, tw::u32(16));
             }
           }
         }
@@ -164,37 +162,69 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
       }
     }
   }
-  {
-    const tw::i32 at_63 = tw::remainder(tw::quotient(tid_12, 4), 8) + tw::remainder(tw::quotient(tid_12, 32), 2) * 64;
-    const tw::i32 at_64 = tw::remainder(tid_12, 4) * 2 + tw::quotient(tid_12, 64) * 64;
-    #pragma unroll
-    for (tw::i32 r_68 = 0; r_68 < 4; ++r_68) {
-      #pragma unroll
-      for (tw::i32 r_67 = 0; r_67 < 8; ++r_67) {
+  #pragma unroll
+  for (tw::i32 ks_12 = 0; ks_12 < 2; ++ks_12) {
+    if (ks_12 < 1) {
+      {
+        const tw::i32 lane_64 = tw::remainder(tid_13, 32);
+        const tw::i32 warp_65 = tw::quotient(tid_13, 32);
+        const tw::i32 m0_66 = tw::remainder(warp_65, 2) * 64;
+        const tw::i32 n0_67 = tw::quotient(warp_65, 2) * 64;
+        const tw::i32 row_68 = tw::remainder(lane_64, 8);
+        const tw::i32 matrix_69 = tw::quotient(lane_64, 8);
+        const tw::i32 low_70 = tw::remainder(matrix_69, 2) * 8;
+        const tw::i32 high_71 = tw::quotient(matrix_69, 2) * 8;
         #pragma unroll
-        for (tw::i32 r_66 = 0; r_66 < 2; ++r_66) {
+        for (tw::i32 mt_72 = 0; mt_72 < 4; ++mt_72) {
+          tw::load_matrix_x4(a_6 + (mt_72 * 4 + 16), tw::shared_address(A_shared + (m0_66 * 32 + low_70 * 32 + (row_68 * 32 + high_71 + 16 ^ tw::quotient(row_68, 2) * 8)) + (mt_72 * 512 + 4096)));
+        }
+        #pragma unroll
+        for (tw::i32 nt_73 = 0; nt_73 < 8; nt_73 += 2) {
+          tw::load_matrix_x4_transposed(b_7 + (nt_73 * 2 + 16), tw::shared_address(B_shared + (low_70 * 64 + tw::quotient(n0_67 + nt_73 * 8 + high_71, 64) * 2048 + row_68 * 64 + (tw::remainder(n0_67 + nt_73 * 8 + high_71, 64) ^ row_68 * 8)) + 5120));
+        }
+      }
+    }
+    {
+      #pragma unroll
+      for (tw::i32 mt_74 = 0; mt_74 < 4; ++mt_74) {
+        #pragma unroll
+        for (tw::i32 nt_75 = 0; nt_75 < 8; ++nt_75) {
+          tw::mma_m16n8k16_f32_f16(C_local + (mt_74 * 32 + nt_75 * 4), a_6 + (ks_12 * 16 + mt_74 * 4), b_7 + (ks_12 * 16 + nt_75 * 2));
+        }
+      }
+    }
+  }
+  {
+    const tw::i32 at_76 = tw::remainder(tw::quotient(tid_13, 4), 8) + tw::remainder(tw::quotient(tid_13, 32), 2) * 64;
+    const tw::i32 at_77 = tw::remainder(tid_13, 4) * 2 + tw::quotient(tid_13, 64) * 64;
+    #pragma unroll
+    for (tw::i32 r_81 = 0; r_81 < 4; ++r_81) {
+      #pragma unroll
+      for (tw::i32 r_80 = 0; r_80 < 8; ++r_80) {
+        #pragma unroll
+        for (tw::i32 r_79 = 0; r_79 < 2; ++r_79) {
           #pragma unroll
-          for (tw::i32 r_65 = 0; r_65 < 2; ++r_65) {
-            C_local[r_68 * 32 + r_67 * 4 + r_66 * 2 + r_65] = tw::maximum<float>(C_local[r_68 * 32 + r_67 * 4 + r_66 * 2 + r_65], 0.0f);
+          for (tw::i32 r_78 = 0; r_78 < 2; ++r_78) {
+            C_local[r_81 * 32 + r_80 * 4 + r_79 * 2 + r_78] = tw::maximum<float>(C_local[r_81 * 32 + r_80 * 4 + r_79 * 2 + r_78], 0.0f);
           }
         }
       }
     }
   }
   {
-    const tw::i32 at_69 = tw::remainder(tw::quotient(tid_12, 4), 8) + tw::remainder(tw::quotient(tid_12, 32), 2) * 64;
-    const tw::i32 at_70 = tw::remainder(tid_12, 4) * 2 + tw::quotient(tid_12, 64) * 64;
+    const tw::i32 at_82 = tw::remainder(tw::quotient(tid_13, 4), 8) + tw::remainder(tw::quotient(tid_13, 32), 2) * 64;
+    const tw::i32 at_83 = tw::remainder(tid_13, 4) * 2 + tw::quotient(tid_13, 64) * 64;
     #pragma unroll
-    for (tw::i32 r_74 = 0; r_74 < 4; ++r_74) {
+    for (tw::i32 r_87 = 0; r_87 < 4; ++r_87) {
       #pragma unroll
-      for (tw::i32 r_73 = 0; r_73 < 8; ++r_73) {
+      for (tw::i32 r_86 = 0; r_86 < 8; ++r_86) {
         #pragma unroll
-        for (tw::i32 r_72 = 0; r_72 < 2; ++r_72) {
+        for (tw::i32 r_85 = 0; r_85 < 2; ++r_85) {
           #pragma unroll
-          for (tw::i32 r_71 = 0; r_71 < 2; ++r_71) {
-            vector_10[r_71] = C_local[r_74 * 32 + r_73 * 4 + r_72 * 2 + r_71];
+          for (tw::i32 r_84 = 0; r_84 < 2; ++r_84) {
+            vector_10[r_84] = C_local[r_87 * 32 + r_86 * 4 + r_85 * 2 + r_84];
           }
-          tw::store_vector<2>(C + ((by_1 * 128 + at_69) * 1024 + (bx_0 * 128 + at_70)) + ((r_72 * 8 + r_74 * 16) * 1024 + r_73 * 8), vector_10);
+          tw::store_vector<2>(C + ((by_1 * 128 + at_82) * 1024 + (bx_0 * 128 + at_83)) + ((r_85 * 8 + r_87 * 16) * 1024 + r_86 * 8), vector_10);
         }
       }
     }
