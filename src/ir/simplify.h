@@ -16,9 +16,10 @@ Expr simplify(const Expr& e, const Facts& facts);
 // Every expression simplified with the facts of its place. Branches with a decided condition, loops without
 // iterations, lets of constants and of variables, and statements behind a jump disappear; a loop of one iteration
 // becomes its body, unless a jump in it needs the loop or it gives its iterations private tiles.
-// The order of effects stays.
-Program simplify(const Program& program);
-Kernel simplify_kernel(const Program& program, const Kernel& kernel);
+// The order of effects stays. Nests of parallel loops keep their last loop where threads are yet to share them out.
+enum class SingleParallel : uint8_t { inlined, kept };
+Program simplify(const Program& program, SingleParallel single = SingleParallel::inlined);
+Kernel simplify_kernel(const Program& program, const Kernel& kernel, SingleParallel single = SingleParallel::inlined);
 
 // Records what is known of a let's variable.
 void note_let(const Expr& var, const Expr& value, Facts& facts);

@@ -48,7 +48,8 @@ constexpr int kMaxInlineNodes = 9;
 
 class Simplifier : public Rewriter {
  public:
-  Simplifier(const Program& program, const Kernel& kernel) : kernel_(kernel), facts_(kernel_facts(program, kernel)) {}
+  Simplifier(const Program& program, const Kernel& kernel, SingleParallel single)
+      : kernel_(kernel), single_(single), facts_(kernel_facts(program, kernel)) {}
   using Rewriter::rewrite;
 
   Expr rewrite(const Expr& e) override { return e ? simplify(replace(e), facts_) : e; }
@@ -68,6 +69,7 @@ class Simplifier : public Rewriter {
   bool keeps_loop(const ForStmt& loop, const Block& body) const;
 
   const Kernel& kernel_;
+  SingleParallel single_;
   Facts facts_;
   std::map<VarId, Expr> replaced_;  // variables whose let or loop is gone
 };
@@ -174,6 +176,7 @@ void Simplifier::fix(const LoopDim& dim, bool may_name, const Loc& loc, Block& o
 bool Simplifier::keeps_loop(const ForStmt& loop, const Block& body) const {
   if (jumps(body)) return true;
   if (loop.kind != LoopKind::parallel) return false;
+  if (single_ == SingleParallel::kept) return true;
   WritesLocalTile writes(kernel_);
   writes.visit(body);
   return writes.found;
@@ -234,15 +237,15 @@ Facts kernel_facts(const Program& program, const Kernel& kernel) {
   return facts;
 }
 
-Kernel simplify_kernel(const Program& program, const Kernel& kernel) {
+Kernel simplify_kernel(const Program& program, const Kernel& kernel, SingleParallel single) {
   Kernel out = kernel;
-  out.body = Simplifier(program, kernel).rewrite(kernel.body);
+  out.body = Simplifier(program, kernel, single).rewrite(kernel.body);
   return out;
 }
 
-Program simplify(const Program& program) {
+Program simplify(const Program& program, SingleParallel single) {
   Program out = program;
-  for (Kernel& kernel : out.kernels) kernel = simplify_kernel(program, kernel);
+  for (Kernel& kernel : out.kernels) kernel = simplify_kernel(program, kernel, single);
   return out;
 }
 

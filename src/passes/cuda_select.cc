@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tilewright::passes {
 
@@ -91,14 +92,43 @@ bool is_register_reduce(const OpStmt& op, const Kernel& kernel) {
   return ir::equal(dst.shape, dropped) || ir::equal(dst.shape, kept);
 }
 
-bool reduces_by_lanes(const layout::Fragment& fragment, int dim) {
+namespace {
+
+int64_t product(const std::vector<ThreadDigit>& digits) {
+  int64_t out = 1;
+  for (const ThreadDigit& d : digits) out *= d.extent;
+  return out;
+}
+
+}  // namespace
+
+int64_t LineThreads::num_warps() const { return product(warps); }
+int64_t LineThreads::num_lines() const { return product(lines); }
+
+std::optional<LineThreads> line_threads(const layout::Fragment& fragment, int dim) {
+  constexpr int64_t kWarp = ir::kWarpThreads;
+  const auto is_power = [](int64_t x) { return (x & (x - 1)) == 0; };
+  LineThreads out;
   int64_t scale = 1;
   for (const layout::FragmentMode& m : fragment.thread_modes()) {
-    const bool is_power = (m.extent & (m.extent - 1)) == 0 && (scale & (scale - 1)) == 0;
-    if (m.dim == dim && m.extent > 1 && (!is_power || scale * m.extent > 32)) return false;
-    scale *= m.extent;
+    const int64_t first = std::exchange(scale, scale * m.extent);
+    if (m.extent == 1) continue;
+    if (m.dim != dim) {
+      out.lines.push_back({.scale = first, .extent = m.extent});
+    } else if (first >= kWarp) {
+      // A warp whose lanes differ in this digit would combine only some of them.
+      if (first % kWarp != 0) return std::nullopt;
+      out.warps.push_back({.scale = first, .extent = m.extent});
+    } else if (first * m.extent <= kWarp) {
+      if (!is_power(first) || !is_power(m.extent)) return std::nullopt;
+      out.lanes.push_back({.scale = first, .extent = m.extent});
+    } else {
+      if (!is_power(first) || first * m.extent % kWarp != 0) return std::nullopt;
+      out.lanes.push_back({.scale = first, .extent = kWarp / first});
+      out.warps.push_back({.scale = kWarp, .extent = first * m.extent / kWarp});
+    }
   }
-  return true;
+  return out;
 }
 
 namespace {

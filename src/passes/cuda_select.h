@@ -26,8 +26,21 @@ void remark_scalar_gemm(const ir::OpStmt& op, const ir::Kernel& kernel, const Cu
 
 // A reduction of a whole fragment tile into a whole one, which threads do in their registers and then lane by lane.
 bool is_register_reduce(const ir::OpStmt& op, const ir::Kernel& kernel);
-// The threads that share a line along `dim` are lanes of one warp, a power of two of them: shuffles reduce it.
-bool reduces_by_lanes(const layout::Fragment& fragment, int dim);
+// A digit of the thread number: thread / scale % extent.
+struct ThreadDigit {
+  int64_t scale = 1, extent = 1;
+};
+// The threads that share a line along a dimension: lanes of a warp, whose shuffles reduce what each of them has, and
+// several warps, which exchange theirs through shared memory.
+struct LineThreads {
+  std::vector<ThreadDigit> lanes;  // extents that are powers of two
+  std::vector<ThreadDigit> warps;  // which of the warps that share a line
+  std::vector<ThreadDigit> lines;  // which line of those that the block has at a time
+  int64_t num_warps() const;
+  int64_t num_lines() const;
+};
+// Empty where a digit within a warp is no power of two.
+std::optional<LineThreads> line_threads(const layout::Fragment& fragment, int dim);
 
 struct MmaPlan {
   int64_t warps_m = 1, warps_n = 1;

@@ -7,6 +7,7 @@
 #include "passes/schedule_ops.h"
 #include "passes/stage_reports.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace tilewright::passes {
@@ -32,6 +33,7 @@ class Expansion : public ir::Rewriter {
       return;
     }
     const auto* op = ir::get_if<OpStmt>(stmt);
+    if (op == nullptr && ir::get_if<ir::StoreStmt>(stmt)) return out.push_back(in_a_loop(stmt));
     if (op == nullptr) return Rewriter::rewrite(stmt, out);
     const Kernel& kernel = context_.kernel;
     const bool prints = op->def == &ops::print_op() && kernel.tile(op->tiles[0].tile).space == ir::Space::fragment;
@@ -44,10 +46,37 @@ class Expansion : public ir::Rewriter {
       return out.push_back(stmt);
     }
     if (op->def == &ops::gemm_op()) remark_scalar_gemm(*op, kernel, target_, stmt->loc, remarks_);
-    for (Stmt& part : op->def->expand(*op, context_, stmt->loc)) out.push_back(std::move(part));
+    for (const Stmt& part : op->def->expand(*op, context_, stmt->loc)) out.push_back(in_a_loop(part));
   }
 
  private:
+  // A store of the only element of a fragment, or from one, where no loop is around it: a loop of one iteration, which
+  // the inference of fragments knows how to share out. A variable that it writes would belong to the loop.
+  Stmt in_a_loop(const Stmt& stmt) {
+    const auto* store = ir::get_if<ir::StoreStmt>(stmt);
+    if (store == nullptr || in_parallel_) return stmt;
+    if (context_.kernel.tile(store->tile).space == ir::Space::local) return stmt;
+    bool touches = false, only = true;
+    const auto note = [&](ir::TileId id, std::span<const ir::Expr> at) {
+      const Kernel& kernel = context_.kernel;
+      if (size_t(id) >= kernel.tiles.size() || kernel.tile(id).space != ir::Space::fragment) return;
+      touches = true;
+      only = only && std::all_of(at.begin(), at.end(), [](const ir::Expr& i) { return i.is_int(0); });
+    };
+    note(store->tile, store->indices);
+    std::vector<ir::Expr> todo = store->indices;
+    todo.push_back(store->value);
+    while (!todo.empty()) {
+      const ir::Expr e = todo.back();
+      todo.pop_back();
+      if (e.is(ir::ExprKind::load)) note(e.tile_id(), e.args());
+      todo.insert(todo.end(), e.args().begin(), e.args().end());
+    }
+    if (!touches || !only) return stmt;
+    ir::ForStmt loop{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {}, .body = {stmt}};
+    loop.dims = {{.var = context_.fresh_var("only"), .begin = ir::int_imm(0), .extent = ir::int_imm(1)}};
+    return ir::make_stmt(std::move(loop), stmt->loc);
+  }
   // By name, as planners do.
   static bool is_selected(const OpStmt& op) {
     return op.def == &async_copy_op() || op.def == &bulk_copy_op() || op.def == &warpgroup_gemm_op();

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 
 namespace tilewright::passes {
 
@@ -97,6 +98,22 @@ class Uses : public ir::Visitor {
   bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
   const Kernel& kernel_;
 };
+
+int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+// How many threads share a row that is reduced: so many that each holds the fewest vectors; then few warps, which meet
+// in shared memory; then many lanes, which load neighbours.
+int64_t lanes_of_a_row(int64_t rows, int64_t cols, int64_t threads, int64_t vector) {
+  int64_t best = 1;
+  std::tuple<int64_t, int64_t, int64_t> least;
+  for (int64_t lanes = 1; lanes <= threads; lanes = lanes < 32 ? lanes * 2 : lanes + 32) {
+    if (threads % lanes != 0 || (lanes > 1 && lanes <= 32 && lanes / 2 * vector >= cols)) continue;
+    const int64_t vectors = ceildiv(rows, threads / lanes) * ceildiv(cols, lanes * vector);
+    const std::tuple cost(vectors, ceildiv(lanes, 32), -lanes);
+    if (lanes == 1 || cost < least) best = lanes, least = cost;
+  }
+  return best;
+}
 
 class Inference {
  public:
@@ -185,8 +202,9 @@ std::optional<Conflict> Inference::propagate(const OpStmt& op, bool& changed) {
   ir::Tile& dst = kernel_.tiles[size_t(op.tiles[1].tile)];
   if (!src.fragment) return std::nullopt;
   const int dim = int(ops::ReduceAttrs::from(op.attrs, size_t(src.rank())).dim);
-  if (!reduces_by_lanes(*src.fragment, dim)) {
-    return Conflict{op.tiles[0].tile, fmt::format("{} would need threads of several warps", op.def->name)};
+  if (!line_threads(*src.fragment, dim)) {
+    return Conflict{op.tiles[0].tile,
+                    fmt::format("{} would combine lanes of a warp whose number is no power of two", op.def->name)};
   }
   Fragment wanted = layout::reduced(*src.fragment, dim, dst.rank() == src.rank());
   if (dst.fragment && *dst.fragment != wanted) {
@@ -211,14 +229,17 @@ std::optional<Conflict> Inference::propagate() {
   return std::nullopt;
 }
 
-// The largest tile without a fragment, in vectors of 16 bytes where its last dimension allows.
+// The largest tile without a fragment, one that is reduced by rows before others, since those follow it; in vectors of
+// 16 bytes where its last dimension allows.
 bool Inference::fix_one_freely() {
   TileId best = -1;
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
     const ir::Tile& tile = kernel_.tiles[i];
     if (tile.space != ir::Space::fragment || tile.fragment) continue;
-    const auto size_of = [&](TileId id) { return std::pair(kernel_.tile(id).rank(), kernel_.tile(id).num_elems()); };
-    if (best < 0 || size_of(TileId(i)) > size_of(best)) best = TileId(i);
+    const auto rank_of = [&](TileId id) {
+      return std::tuple(kernel_.tile(id).rank(), is_reduced_by_rows(id), kernel_.tile(id).num_elems());
+    };
+    if (best < 0 || rank_of(TileId(i)) > rank_of(best)) best = TileId(i);
   }
   if (best < 0) return false;
   ir::Tile& tile = kernel_.tiles[size_t(best)];
@@ -227,9 +248,7 @@ bool Inference::fix_one_freely() {
   while (vector > 1 && (shape.back() % vector != 0 || tile.num_elems() < vector * kernel_.threads)) vector /= 2;
   tile.fragment = layout::flat(shape, kernel_.threads, vector);
   if (is_reduced_by_rows(best)) {
-    // As many lanes as a row has vectors, so that shuffles of one warp reduce it.
-    int64_t lanes = 32;
-    while (lanes > 1 && (kernel_.threads % lanes != 0 || lanes / 2 * vector >= shape[1])) lanes /= 2;
+    const int64_t lanes = lanes_of_a_row(shape[0], shape[1], kernel_.threads, vector);
     tile.fragment = layout::row_aligned(shape[0], shape[1], kernel_.threads, lanes, vector);
   }
   return true;

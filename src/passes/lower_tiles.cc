@@ -152,8 +152,11 @@ class TileLowering : public FactRewriter {
   void lower_mma(const OpStmt& op, const Loc& loc, Block& out);
   void lower_mma_part(const OpStmt& op, const Loc& loc, Block& out);
   void lower_reduce(const OpStmt& op, const Loc& loc, Block& out);
-  void reduce_lanes(const Fragment& fragment, int dim, std::string_view origin, ops::Accumulator& acc, const Loc& loc,
+  void reduce_lanes(const LineThreads& line, std::string_view origin, ops::Accumulator& acc, const Loc& loc,
                     Block& out);
+  Block exchange_by_warps(const LineThreads& line, const std::vector<Expr>& extents, const std::vector<Expr>& digits,
+                          const std::vector<Expr>& again, std::string_view origin, ops::Accumulator& acc,
+                          const Loc& loc, Block& out);
   void lower_async_copy(const OpStmt& op, const Loc& loc, Block& out);
   RegisterNest open_registers(const Fragment& fragment, Block& lets, const Loc& loc);
   Block inside_only(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) const;
@@ -313,17 +316,17 @@ void TileLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
 
   Block body;
   const RegisterNest nest = open_registers(from, body, loc);
-  std::vector<Expr> kept, registers;
+  std::vector<Expr> kept, reduced, registers;
   std::vector<size_t> along, results;  // register modes, the slowest first
   for (size_t m = from.reg_modes().size(); m-- > 0;) {
     registers.push_back(nest.digits[m]);
     const bool is_along = from.reg_modes()[m].dim == int(attrs.dim);
     (is_along ? along : results).push_back(m);
-    if (!is_along) kept.push_back(nest.digits[m]);
+    (is_along ? reduced : kept).push_back(nest.digits[m]);
   }
-  const auto over = [&](const std::vector<size_t>& modes, Block inner) {
+  const auto over = [&](const std::vector<size_t>& modes, const std::vector<Expr>& digits, Block inner) {
     for (size_t i = modes.size(); i-- > 0;) {
-      inner = {unrolled(nest.digits[modes[i]], from.reg_modes()[modes[i]].extent, std::move(inner), loc)};
+      inner = {unrolled(digits[i], from.reg_modes()[modes[i]].extent, std::move(inner), loc)};
     }
     return inner;
   };
@@ -331,31 +334,90 @@ void TileLowering::lower_reduce(const OpStmt& op, const Loc& loc, Block& out) {
   if (meaning.combine.of_abs) element = ir::call(ir::MathFn::abs, element, loc);
   Block take, result = {acc.reset()};
   acc.take(element, take);
-  for (const Stmt& stmt : over(along, inside_only(from, nest, std::move(take), loc))) result.push_back(stmt);
-  reduce_lanes(from, int(attrs.dim), op.def->name, acc, loc, result);
+  for (const Stmt& stmt : over(along, reduced, inside_only(from, nest, std::move(take), loc))) result.push_back(stmt);
+  const LineThreads line = line_threads(from, int(attrs.dim)).value();
+  reduce_lanes(line, op.def->name, acc, loc, result);
+  if (line.num_warps() > 1) {
+    std::vector<Expr> extents, again;
+    for (size_t m : results) {
+      extents.push_back(ir::int_imm(from.reg_modes()[m].extent));
+      again.push_back(context_.fresh_var("r"));
+    }
+    Block shares = exchange_by_warps(line, extents, kept, again, op.def->name, acc, loc, result);
+    for (const Stmt& stmt : over(results, kept, std::move(result))) body.push_back(stmt);
+    // A barrier goes between two statements of all threads.
+    out.push_back(lanes(std::exchange(body, {}), loc));
+    kept = std::move(again);
+    result = std::move(shares);
+  }
   const Expr old = ir::cast(ir::load(dst.tile, target.name, target.dtype, kept, loc), acc.dtype(), loc);
   const Expr value = attrs.clear ? acc.value() : acc.combined_with(old, result);
   result.push_back(ir::make_stmt(
       ir::StoreStmt{.tile = dst.tile, .indices = kept, .value = ir::cast(value, target.dtype, loc)}, loc));
-  for (const Stmt& stmt : over(results, std::move(result))) body.push_back(stmt);
+  for (const Stmt& stmt : over(results, kept, std::move(result))) body.push_back(stmt);
   out.push_back(lanes(std::move(body), loc));
 }
 
 // Combines what the lanes of a line have; afterwards each of them has the result.
-void TileLowering::reduce_lanes(const Fragment& fragment, int dim, std::string_view origin, ops::Accumulator& acc,
-                                const Loc& loc, Block& out) {
+void TileLowering::reduce_lanes(const LineThreads& line, std::string_view origin, ops::Accumulator& acc, const Loc& loc,
+                                Block& out) {
   const TileId other = context_.fresh_scalar_tile("other", acc.dtype(), origin, loc);
   const auto scalar = [](TileId id) { return TileRef{.tile = id, .region = {}, .slot = {}}; };
-  int64_t scale = 1;
-  for (const layout::FragmentMode& m : fragment.thread_modes()) {
-    for (int64_t step = 1; m.dim == dim && step < m.extent; step *= 2) {
+  for (const ThreadDigit& digit : line.lanes) {
+    for (int64_t step = 1; step < digit.extent; step *= 2) {
       OpStmt shuffle{.def = &shuffle_xor_op(), .tiles = {scalar(other), scalar(acc.value().tile_id())}};
-      shuffle.attrs = {{"lanes", scale * step}};
+      shuffle.attrs = {{"lanes", digit.scale * step}};
       out.push_back(ir::make_stmt(std::move(shuffle), loc));
       acc.take(ops::load_scalar(context_.kernel, other, loc), out);
     }
-    scale *= m.extent;
   }
+}
+
+// One lane of each warp writes what its warp has of a line, appended to `out`; the statements returned read what all
+// warps have of it, behind the barrier that follows from these accesses. `extents`: of the digits that number a
+// thread's results, `digits` where they are written, `again` where they are read.
+Block TileLowering::exchange_by_warps(const LineThreads& line, const std::vector<Expr>& extents,
+                                      const std::vector<Expr>& digits, const std::vector<Expr>& again,
+                                      std::string_view origin, ops::Accumulator& acc, const Loc& loc, Block& out) {
+  const auto number = [&](const std::vector<ThreadDigit>& of) {
+    Expr sum = ir::int_imm(0);
+    int64_t scale = 1;
+    for (const ThreadDigit& d : of) {
+      sum = sum + ir::floormod(ir::floordiv(thread(), d.scale), d.extent) * scale;
+      scale *= d.extent;
+    }
+    return sum;
+  };
+  std::vector<Expr> shape = extents, at = digits;
+  shape.insert(shape.end(), {ir::int_imm(line.num_lines()), ir::int_imm(line.num_warps())});
+  at.insert(at.end(), {number(line.lines), number(line.warps)});
+  Kernel& kernel = context_.kernel;
+  const auto shared = TileId(kernel.tiles.size());
+  const std::string name = kernel.fresh_tile_name("partial");
+  kernel.tiles.push_back({.name = name,
+                          .space = ir::Space::shared,
+                          .dtype = acc.dtype(),
+                          .shape = shape,
+                          .layout = {},
+                          .origin = std::string(origin),
+                          .loc = loc});
+  Stmt tell = ir::make_stmt(ir::StoreStmt{.tile = shared, .indices = at, .value = acc.value()}, loc);
+  Expr first;
+  for (const ThreadDigit& d : line.lanes) {
+    const Expr zero =
+        ir::binary(ir::ExprKind::eq, ir::floormod(ir::floordiv(thread(), d.scale), d.extent), ir::int_imm(0));
+    first = first ? ir::logical_and(first, zero) : zero;
+  }
+  if (first) tell = ir::make_stmt(ir::IfStmt{.condition = first, .then = {tell}, .otherwise = {}}, loc);
+  out.push_back(tell);
+
+  Block take, shares = {acc.reset()};
+  const Expr w = context_.fresh_var("w");
+  std::copy(again.begin(), again.end(), at.begin());
+  at.back() = w;
+  acc.take(ir::load(shared, name, acc.dtype(), at, loc), take);
+  shares.push_back(unrolled(w, line.num_warps(), std::move(take), loc));
+  return shares;
 }
 
 // Pieces of 16 bytes, dealt out so that neighbours in a row go to neighbouring threads.

@@ -65,7 +65,7 @@ ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, 
                           const PassObserver& on_pass) {
   PassRunner passes(program, on_pass);
   // Constant conditions and single-iteration loops go first, so that later passes see plain regions.
-  passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p); });
+  passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p, ir::SingleParallel::kept); });
   // What shares its storage is not distributed, which decides about instructions.
   passes.run("place_views", [&](ir::Program p) { return place_views(std::move(p), remarks); });
   // What has no instruction of its own runs as its meaning; its loops take part in the inference.

@@ -102,6 +102,100 @@ TEST(ReductionCases, EightLanesOfNarrowElements) {
   }
 }
 
+std::string remarks_of(const Program& program) {
+  std::string out;
+  const CompiledKernel kernel = compile(program, {.target = "cuda:sm_80"});
+  for (const Remark& remark : kernel.remarks()) out += remark.kind + ": " + remark.text + "\n";
+  return out;
+}
+
+// Rows that several warps share: of one row and of many, of whole vectors and not, in a loop that reduces twice.
+TEST(ReductionCases, RowsOfSeveralWarps) {
+  struct Case {
+    int64_t rows, cols;
+    int threads;
+  };
+  for (const Case& c : {Case{1, 1000, 128}, Case{1, 4096, 1024}, Case{2, 1777, 256}, Case{3, 640, 96}, Case{5, 96, 128},
+                        Case{1, 33, 64}, Case{1, 7, 256}, Case{4, 2048, 128}}) {
+    SCOPED_TRACE(::testing::Message() << c.rows << " x " << c.cols << ", " << c.threads << " threads");
+    const int64_t blocks = 3;
+    const Program p = T::prim_func("rows", [&] {
+      auto A = T::tensor("A", {blocks * c.rows, c.cols}, T::f32);
+      auto B = T::tensor("B", {blocks * c.rows, c.cols}, T::f32);
+      auto M = T::tensor("M", {blocks * c.rows}, T::f32);
+      auto [b] = T::Kernel({T::Expr(blocks)}, {.threads = c.threads});
+      auto a = T::alloc_fragment({c.rows, c.cols}, T::f32);
+      auto m = T::alloc_fragment({c.rows}, T::f32), sum = T::alloc_fragment({c.rows}, T::f32);
+      T::copy(A(b * c.rows, 0), a);
+      T::fill(m, -100);
+      for ([[maybe_unused]] auto k : T::serial(2)) {
+        T::reduce_max(a, m, {.dim = 1, .clear = false});
+        T::reduce_sum(a, sum, {.dim = 1});
+        for (auto [i, j] : T::Parallel(c.rows, c.cols)) a(i, j) = a(i, j) + sum(i) - m(i);
+      }
+      T::copy(a, B(b * c.rows, 0));
+      T::copy(m, M(b * c.rows));
+    });
+    // Most threads have nothing of so short a row.
+    if (c.cols > 7) EXPECT_EQ(remarks_of(p), "");
+    HostArray a(T::f32, {blocks * c.rows, c.cols});
+    for (int64_t i = 0; i < a.size(); ++i) a.set(i, Real(i * 7 % 13 - 6));
+    const Args args = {a, HostArray(T::f32, {blocks * c.rows, c.cols}), HostArray(T::f32, {blocks * c.rows})};
+    Expected want = exactly(array(args, 1)), most = exactly(array(args, 2));
+    for (int64_t i = 0; i < blocks * c.rows; ++i) {  // whole numbers below 2^24: exact in any order
+      Real m = -100;
+      std::vector<Real> row;
+      for (int64_t j = 0; j < c.cols; ++j) row.push_back(a.get(i * c.cols + j));
+      for (int k = 0; k < 2; ++k) {
+        Real sum = 0;
+        for (const Real x : row) m = std::max(m, x), sum += x;
+        for (Real& x : row) x += sum - m;
+      }
+      for (int64_t j = 0; j < c.cols; ++j) want.set(i * c.cols + j, row[size_t(j)]);
+      most.set(i, m);
+    }
+    expect_result(p, args, 1, want);
+    expect_result(p, args, 2, most);
+  }
+}
+
+// Rows of an accumulator whose warps stand side by side, as they do in attention.
+TEST(ReductionCases, RowsOfAProductAcrossWarps) {
+  const Program p = T::prim_func("product", [] {
+    auto A = T::tensor("A", {32, 64}, T::f16), B = T::tensor("B", {64, 128}, T::f16);
+    auto C = T::tensor("C", {32, 128}, T::f32), S = T::tensor("S", {32}, T::f32);
+    auto [b] = T::Kernel({T::Expr(1)}, {.threads = 128});
+    auto a = T::alloc_shared({32, 64}, T::f16), w = T::alloc_shared({64, 128}, T::f16);
+    auto c = T::alloc_fragment({32, 128}, T::f32), s = T::alloc_fragment({32}, T::f32);
+    T::copy(A, a);
+    T::copy(B, w);
+    T::clear(c);
+    T::gemm(a, w, c, {.policy = T::WarpPolicy::FullCol});
+    T::reduce_sum(c, s, {.dim = 1});
+    for (auto [i, j] : T::Parallel(32, 128)) c(i, j) = c(i, j) - s(i);
+    T::copy(c, C);
+    T::copy(s, S);
+  });
+  EXPECT_EQ(remarks_of(p), "");
+  HostArray a(T::f16, {32, 64}), b(T::f16, {64, 128});
+  for (int64_t i = 0; i < a.size(); ++i) a.set(i, Real(i * 5 % 7 - 3));
+  for (int64_t i = 0; i < b.size(); ++i) b.set(i, Real(i * 3 % 5 - 2));
+  const Args args = {a, b, HostArray(T::f32, {32, 128}), HostArray(T::f32, {32})};
+  Expected want = exactly(array(args, 2)), sums = exactly(array(args, 3));
+  for (int64_t i = 0; i < 32; ++i) {
+    std::vector<Real> row(128);
+    Real sum = 0;
+    for (int64_t j = 0; j < 128; ++j) {
+      for (int64_t k = 0; k < 64; ++k) row[size_t(j)] += a.get(i * 64 + k) * b.get(k * 128 + j);
+      sum += row[size_t(j)];
+    }
+    for (int64_t j = 0; j < 128; ++j) want.set(i * 128 + j, row[size_t(j)] - sum);
+    sums.set(i, sum);
+  }
+  expect_result(p, args, 2, want);
+  expect_result(p, args, 3, sums);
+}
+
 TEST(ScanCases, NinetySixThreads) {
   const Program p = T::prim_func("scanned", [] {
     auto A = T::tensor("A", {3, 100}, T::i32);
