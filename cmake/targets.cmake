@@ -23,6 +23,7 @@ function(tilewright_add_tool name)
   target_compile_options(${name} PRIVATE ${TILEWRIGHT_QUICK_COMPILE})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
   tilewright_precompile(${name} <nlohmann/json.hpp> <CLI/CLI.hpp>)
+  tilewright_pack_program(${name} . tilewright)
 endfunction()
 
 # examples/<name>.cc -> <build>/examples/<name>; the target `examples` builds them all.
@@ -36,6 +37,7 @@ function(tilewright_add_examples)
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
     add_dependencies(examples example_${name})
+    tilewright_pack_program(example_${name} examples tilewright)
   endforeach()
 endfunction()
 
@@ -50,9 +52,6 @@ function(tilewright_add_tests)
   file(GLOB harness CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/harness/*.cc")
   add_library(tilewright_harness STATIC ${harness})
   target_include_directories(tilewright_harness PUBLIC "${PROJECT_SOURCE_DIR}/tests")
-  # In one file alone, so that ccache knows the others in any folder.
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/harness/folders.cc" PROPERTIES COMPILE_DEFINITIONS
-    "TILEWRIGHT_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";TILEWRIGHT_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
   target_compile_options(tilewright_harness PUBLIC ${TILEWRIGHT_QUICK_COMPILE})
   target_link_libraries(tilewright_harness PUBLIC tilewright GTest::gtest nlohmann_json::nlohmann_json)
   tilewright_precompile(tilewright_harness <gtest/gtest.h>)
@@ -74,6 +73,19 @@ function(tilewright_add_tests)
     string(APPEND lines "${line}\n")
   endforeach()
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests.txt" CONTENT "${lines}" @ONLY)
+  tilewright_write_source_folder()
+endfunction()
+
+# <build>/source_folder.txt tells the tests where the sources are. Relative where the build lies among them: both can be
+# moved together then.
+function(tilewright_write_source_folder)
+  file(REAL_PATH "${PROJECT_SOURCE_DIR}" source)
+  file(REAL_PATH "${PROJECT_BINARY_DIR}" build)
+  string(FIND "${build}" "${source}/" at)
+  if(at EQUAL 0)
+    file(RELATIVE_PATH source "${build}" "${source}")
+  endif()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/source_folder.txt" CONTENT "${source}\n" @ONLY)
 endfunction()
 
 function(tilewright_add_suite folder line_variable)
@@ -102,6 +114,8 @@ function(tilewright_add_suite folder line_variable)
   if(SUITE_PROGRAMS)
     add_dependencies(${name} ${SUITE_PROGRAMS})
   endif()
+
+  tilewright_pack_program(${name} . tilewright_harness ${SUITE_LIBRARIES})
 
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" RUN_SERIAL ${SUITE_SERIAL})
@@ -138,6 +152,7 @@ endfunction()
 
 function(tilewright_add_bench name)
   set(uses_openblas OFF)
+  set(packed_libraries "")
   foreach(source IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
     file(STRINGS "${source}" includes REGEX "^#include <cblas.h>")
@@ -154,8 +169,11 @@ function(tilewright_add_bench name)
   if(uses_openblas)
     target_include_directories(bench_${name} SYSTEM PRIVATE ${OpenBLAS_INCLUDE_DIRS})
     target_link_libraries(bench_${name} PRIVATE ${OpenBLAS_LIBRARIES})
+    # Of OpenBLAS a pack holds the static library, without what it takes from Fortran: no benchmark calls LAPACK.
+    string(REGEX REPLACE "[.]so$" ".a" packed_libraries "${OpenBLAS_LIBRARIES}")
   endif()
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name}
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
   add_dependencies(benches bench_${name})
+  tilewright_pack_program(bench_${name} bench tilewright ${packed_libraries})
 endfunction()
