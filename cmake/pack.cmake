@@ -56,7 +56,11 @@ function(tilewright_pack_dependencies)
   install(FILES $<TARGET_FILE:tilewright_static_fmt> $<TARGET_FILE:GTest::gtest> DESTINATION deps/lib
     COMPONENT pack EXCLUDE_FROM_ALL)
   file(GLOB configurations CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/cmake/pack/*.cmake")
-  install(FILES ${configurations} DESTINATION deps/lib/cmake/tilewright COMPONENT pack EXCLUDE_FROM_ALL)
+  foreach(configuration IN LISTS configurations)
+    get_filename_component(name "${configuration}" NAME)
+    string(REGEX REPLACE "(-config|Config)[.]cmake$" "" name "${name}")
+    install(FILES "${configuration}" DESTINATION deps/lib/cmake/${name} COMPONENT pack EXCLUDE_FROM_ALL)
+  endforeach()
 endfunction()
 
 # What tests read: tests.txt, and the sources that source_folder.txt names.

@@ -1,4 +1,5 @@
-// Where the tests and what they test lie: found from the running program, so that a build can be moved with its sources.
+// Where the tests and what they test lie: found from the running program, so that a build can be moved with its
+// sources.
 #pragma once
 
 #include <filesystem>
