@@ -54,7 +54,8 @@ endfunction()
 # builds them all. tests/harness/*.cc is code which every suite links, the `main` of the suites among it.
 # A folder may hold a suite.cmake which sets SUITE_SERIAL (runs alone), SUITE_LABELS (further labels) or
 # SUITE_LIBRARIES (further libraries to link), SUITE_SOURCES (further files, such as generated ones), SUITE_OPTIONS
-# (further options of the compiler), SUITE_PROGRAMS (targets whose programs it starts).
+# (further options of the compiler), SUITE_PROGRAMS (targets whose programs it starts), SUITE_LONG (begins before others,
+# so that none of the long ones is alone at the end).
 # <build>/tests.txt, which `tw test` reads, has one line for each suite: executable, labels with commas, RUN_SERIAL or
 # nothing.
 function(tilewright_add_tests)
@@ -77,10 +78,16 @@ function(tilewright_add_tests)
   list(REMOVE_ITEM folders harness)
 
   set(lines "")
+  set(long_lines "")
   foreach(folder IN LISTS folders)
-    tilewright_add_suite(${folder} line)
-    string(APPEND lines "${line}\n")
+    tilewright_add_suite(${folder} line is_long)
+    if(is_long)
+      string(APPEND long_lines "${line}\n")
+    else()
+      string(APPEND lines "${line}\n")
+    endif()
   endforeach()
+  string(PREPEND lines "${long_lines}")
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests.txt" CONTENT "${lines}" @ONLY)
   tilewright_write_source_folder()
 endfunction()
@@ -97,8 +104,9 @@ function(tilewright_write_source_folder)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/source_folder.txt" CONTENT "${source}\n" @ONLY)
 endfunction()
 
-function(tilewright_add_suite folder line_variable)
+function(tilewright_add_suite folder line_variable long_variable)
   set(SUITE_SERIAL OFF)
+  set(SUITE_LONG OFF)
   set(SUITE_LABELS "")
   set(SUITE_LIBRARIES "")
   set(SUITE_OPTIONS "")
@@ -134,6 +142,7 @@ function(tilewright_add_suite folder line_variable)
     string(APPEND line " RUN_SERIAL")
   endif()
   set(${line_variable} "${line}" PARENT_SCOPE)
+  set(${long_variable} ${SUITE_LONG} PARENT_SCOPE)
 endfunction()
 
 # bench/<name>.cc or bench/<name>/*.cc -> <build>/bench/<name>; the target `benches` builds them all. A benchmark
