@@ -13,7 +13,8 @@ function(tilewright_add_library)
   tilewright_precompile(tilewright)
 endfunction()
 
-# tools/<name>/*.cc -> the executable <build>/<name>.
+# tools/<name>/*.cc -> the executable <build>/<name>. Each file that includes CLI11 would compile it whole, in 3 to 4 s: the
+# commands are one file for the compiler, and their unnamed namespaces one.
 function(tilewright_add_tool name)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tools/${name}/*.cc")
   add_executable(${name} ${sources})
@@ -22,7 +23,12 @@ function(tilewright_add_tool name)
   target_link_libraries(${name} PRIVATE tilewright nlohmann_json::nlohmann_json CLI11::CLI11)
   target_compile_options(${name} PRIVATE ${TILEWRIGHT_QUICK_COMPILE})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}")
-  tilewright_precompile(${name} <nlohmann/json.hpp> <CLI/CLI.hpp>)
+  set(commands ${sources})
+  list(FILTER commands INCLUDE REGEX "/(main|[^/]*_command)[.]cc$")
+  set_source_files_properties(${commands} PROPERTIES UNITY_GROUP commands)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  tilewright_precompile(${name})
+  tilewright_pack_program(${name} . tilewright)
 endfunction()
 
 # examples/<name>.cc -> <build>/examples/<name>; the target `examples` builds them all.
@@ -33,9 +39,14 @@ function(tilewright_add_examples)
     get_filename_component(name "${source}" NAME_WE)
     add_executable(example_${name} "${source}")
     target_link_libraries(example_${name} PRIVATE tilewright)
+    if(TILEWRIGHT_PCH)
+      target_compile_options(example_${name} PRIVATE -fPIC)  # as the library and its precompiled header
+      target_precompile_headers(example_${name} REUSE_FROM tilewright)
+    endif()
     set_target_properties(example_${name} PROPERTIES OUTPUT_NAME ${name}
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/examples")
     add_dependencies(examples example_${name})
+    tilewright_pack_program(example_${name} examples tilewright)
   endforeach()
 endfunction()
 
@@ -43,16 +54,14 @@ endfunction()
 # builds them all. tests/harness/*.cc is code which every suite links, the `main` of the suites among it.
 # A folder may hold a suite.cmake which sets SUITE_SERIAL (runs alone), SUITE_LABELS (further labels) or
 # SUITE_LIBRARIES (further libraries to link), SUITE_SOURCES (further files, such as generated ones), SUITE_OPTIONS
-# (further options of the compiler), SUITE_PROGRAMS (targets whose programs it starts).
+# (further options of the compiler), SUITE_PROGRAMS (targets whose programs it starts), SUITE_LONG (begins before others,
+# so that none of the long ones is alone at the end).
 # <build>/tests.txt, which `tw test` reads, has one line for each suite: executable, labels with commas, RUN_SERIAL or
 # nothing.
 function(tilewright_add_tests)
   file(GLOB harness CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/harness/*.cc")
   add_library(tilewright_harness STATIC ${harness})
   target_include_directories(tilewright_harness PUBLIC "${PROJECT_SOURCE_DIR}/tests")
-  # In one file alone, so that ccache knows the others in any folder.
-  set_source_files_properties("${PROJECT_SOURCE_DIR}/tests/harness/folders.cc" PROPERTIES COMPILE_DEFINITIONS
-    "TILEWRIGHT_SOURCE_DIR=\"${PROJECT_SOURCE_DIR}\";TILEWRIGHT_BINARY_DIR=\"${PROJECT_BINARY_DIR}\"")
   target_compile_options(tilewright_harness PUBLIC ${TILEWRIGHT_QUICK_COMPILE})
   target_link_libraries(tilewright_harness PUBLIC tilewright GTest::gtest nlohmann_json::nlohmann_json)
   tilewright_precompile(tilewright_harness <gtest/gtest.h>)
@@ -69,15 +78,35 @@ function(tilewright_add_tests)
   list(REMOVE_ITEM folders harness)
 
   set(lines "")
+  set(long_lines "")
   foreach(folder IN LISTS folders)
-    tilewright_add_suite(${folder} line)
-    string(APPEND lines "${line}\n")
+    tilewright_add_suite(${folder} line is_long)
+    if(is_long)
+      string(APPEND long_lines "${line}\n")
+    else()
+      string(APPEND lines "${line}\n")
+    endif()
   endforeach()
+  string(PREPEND lines "${long_lines}")
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests.txt" CONTENT "${lines}" @ONLY)
+  tilewright_write_source_folder()
 endfunction()
 
-function(tilewright_add_suite folder line_variable)
+# <build>/source_folder.txt tells the tests where the sources are. Relative where the build lies among them: both can be
+# moved together then.
+function(tilewright_write_source_folder)
+  file(REAL_PATH "${PROJECT_SOURCE_DIR}" source)
+  file(REAL_PATH "${PROJECT_BINARY_DIR}" build)
+  string(FIND "${build}" "${source}/" at)
+  if(at EQUAL 0)
+    file(RELATIVE_PATH source "${build}" "${source}")
+  endif()
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/source_folder.txt" CONTENT "${source}\n" @ONLY)
+endfunction()
+
+function(tilewright_add_suite folder line_variable long_variable)
   set(SUITE_SERIAL OFF)
+  set(SUITE_LONG OFF)
   set(SUITE_LABELS "")
   set(SUITE_LIBRARIES "")
   set(SUITE_OPTIONS "")
@@ -103,6 +132,8 @@ function(tilewright_add_suite folder line_variable)
     add_dependencies(${name} ${SUITE_PROGRAMS})
   endif()
 
+  tilewright_pack_program(${name} . tilewright_harness ${SUITE_LIBRARIES})
+
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" RUN_SERIAL ${SUITE_SERIAL})
   string(REPLACE ";" "," line "${labels}")
@@ -111,6 +142,7 @@ function(tilewright_add_suite folder line_variable)
     string(APPEND line " RUN_SERIAL")
   endif()
   set(${line_variable} "${line}" PARENT_SCOPE)
+  set(${long_variable} ${SUITE_LONG} PARENT_SCOPE)
 endfunction()
 
 # bench/<name>.cc or bench/<name>/*.cc -> <build>/bench/<name>; the target `benches` builds them all. A benchmark
@@ -138,6 +170,7 @@ endfunction()
 
 function(tilewright_add_bench name)
   set(uses_openblas OFF)
+  set(packed_libraries "")
   foreach(source IN LISTS ARGN)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
     file(STRINGS "${source}" includes REGEX "^#include <cblas.h>")
@@ -154,8 +187,11 @@ function(tilewright_add_bench name)
   if(uses_openblas)
     target_include_directories(bench_${name} SYSTEM PRIVATE ${OpenBLAS_INCLUDE_DIRS})
     target_link_libraries(bench_${name} PRIVATE ${OpenBLAS_LIBRARIES})
+    # Of OpenBLAS a pack holds the static library, without what it takes from Fortran: no benchmark calls LAPACK.
+    string(REGEX REPLACE "[.]so$" ".a" packed_libraries "${OpenBLAS_LIBRARIES}")
   endif()
   set_target_properties(bench_${name} PROPERTIES OUTPUT_NAME ${name}
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bench")
   add_dependencies(benches bench_${name})
+  tilewright_pack_program(bench_${name} bench tilewright ${packed_libraries})
 endfunction()

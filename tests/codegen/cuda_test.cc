@@ -3,6 +3,7 @@
 #include "codegen/cuda.h"
 
 #include "../../examples/matmul_relu.h"
+#include "harness/folders.h"
 #include "harness/golden.h"
 #include "harness/text.h"
 #include "ir/verify.h"
@@ -13,7 +14,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <iterator>
 #include <regex>
 
 namespace tilewright::codegen {
@@ -223,8 +227,8 @@ TEST(CudaGolden, Quickstart) {
 }
 
 // Sums of rows, of any number and length.
-TEST(CudaGolden, RowSums) {
-  const Program program = T::prim_func("row_sums", [] {
+Program row_sums() {
+  return T::prim_func("row_sums", [] {
     auto m = T::dynamic("m"), n = T::dynamic("n");
     auto A = T::tensor("A", {m, n}, T::f32);
     auto B = T::tensor("B", {m}, T::f32);
@@ -239,8 +243,53 @@ TEST(CudaGolden, RowSums) {
     }
     T::copy(sum, B(by * 32));
   });
-  const Text t = text_of(program, "sm_75");
+}
+
+TEST(CudaGolden, RowSums) {
+  const Text t = text_of(row_sums(), "sm_75");
   EXPECT_TRUE(tilewright::testing::matches_golden(t.module.source, "codegen/golden/row_sums_sm_75.cu"));
+}
+
+TEST(CudaGolden, KernelsCompileOnEveryArchitecture) {
+  auto [nvrtc, why_not] = testing::find_nvrtc();
+  if (!nvrtc) GTEST_SKIP() << why_not;
+  for (const std::string& arch : testing::cuda_archs(*nvrtc)) {
+    for (const Program& program : {examples::matmul_relu(1024, 1024, 1024, 128, 128, 32), row_sums()}) {
+      const std::string text = text_of(program, arch.c_str()).module.source;
+      EXPECT_NO_THROW(nvrtc->compile({.text = text, .arch = arch, .flags = testing::quick_cuda_flags(*nvrtc)})) << arch;
+    }
+  }
+}
+
+// Whether text for `from` may be compiled for `to`: "sm_90a" stands for that processor alone, others for all later
+// ones.
+bool accepts(const std::string& to, const std::string& from) {
+  const auto number = [](const std::string& arch) { return std::stoi(arch.substr(3)); };
+  return from.ends_with("a") ? to == from : number(to) >= number(from);
+}
+
+// The texts themselves, those of other suites too: each NAME_ARCH.cu below a folder `golden`.
+TEST(CudaGolden, TextsCompileOnEveryArchitectureThatTheyAreFor) {
+  auto [nvrtc, why_not] = testing::find_nvrtc();
+  if (!nvrtc) GTEST_SKIP() << why_not;
+  size_t num_texts = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(testing::source_folder() / "tests")) {
+    const std::string name = file.path().stem().string();
+    const size_t at = name.rfind("_sm_");
+    if (file.path().extension() != ".cu" || at == std::string::npos) continue;
+    ++num_texts;
+    std::ifstream in(file.path());
+    const std::string text((std::istreambuf_iterator<char>(in)), {}), from = name.substr(at + 1);
+    size_t num_archs = 0;
+    for (const std::string& arch : testing::cuda_archs(*nvrtc)) {
+      if (!accepts(arch, from)) continue;
+      ++num_archs;
+      EXPECT_NO_THROW(nvrtc->compile({.text = text, .arch = arch, .flags = testing::quick_cuda_flags(*nvrtc)}))
+          << name << " for " << arch;
+    }
+    EXPECT_GT(num_archs, 0u) << name;
+  }
+  EXPECT_GE(num_texts, 5u);
 }
 
 }  // namespace

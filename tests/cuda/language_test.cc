@@ -100,13 +100,8 @@ TEST(CudaLanguage, EveryFunctionCompilesOnEveryArchitecture) {
   if (!nvrtc) GTEST_SKIP() << why_not;
   const std::string text = "#include <tilewright/device/cuda/language.h>\nnamespace tw = tilewright::device;\n" +
                            float_functions("float") + float_functions("double") + integer_functions() + narrow_floats();
-  std::vector<std::string> flags = compile_flags();
-  static const std::string kUnoptimised = "--ptxas-options=-O0";
-  flags.push_back(kUnoptimised);  // the text counts here, not the code
-  const std::vector<int> known = nvrtc->supported_archs();
-  for (const char* arch : {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120"}) {
-    if (std::find(known.begin(), known.end(), std::atoi(arch + 3)) == known.end()) continue;
-    EXPECT_NO_THROW(nvrtc->compile({.text = text, .arch = arch, .flags = flags})) << arch;
+  for (const std::string& arch : testing::cuda_archs(*nvrtc)) {
+    EXPECT_NO_THROW(nvrtc->compile({.text = text, .arch = arch, .flags = testing::quick_cuda_flags(*nvrtc)})) << arch;
   }
 }
 

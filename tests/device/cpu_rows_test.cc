@@ -149,27 +149,37 @@ void check_rows() {
   }
 }
 
+// Below, the code under test is a function for each length, and what prepares and compares is compiled once for all.
+
 // A row in two parts: the first of whole vectors, the last one in storage that goes on to the end of a line.
-template <class R, class T, int N>
-void check_parts() {
-  constexpr int kLanes = TW_VEC_BYTES / int(sizeof(T)), kFirst = 6 * kLanes;
-  const std::vector<T> values = random_elements<T>(size_t{kFirst + N}, 3);
-  std::vector<T> row = random_elements<T>(size_t{kFirst + N + 64}, 4);
+template <class T>
+constexpr int kFirstPart = 6 * TW_VEC_BYTES / int(sizeof(T));
+
+template <class Op, class T, int N>
+T reduce_parts(const T* row) {
+  cpu::RowReduction<Op, T> reduction;
+  reduction.template take<kFirstPart<T>>(row);
+  reduction.template take<N>(row + kFirstPart<T>);
+  return reduction.result();
+}
+
+template <class R, class T>
+void check_parts(int n, T (*reduce)(const T*)) {
+  const std::vector<T> values = random_elements<T>(size_t(kFirstPart<T> + n), 3);
+  std::vector<T> row = random_elements<T>(size_t(kFirstPart<T> + n + 64), 4);
   std::copy(values.begin(), values.end(), row.begin());
-  cpu::RowReduction<typename R::Op, T> reduction;
-  reduction.template take<kFirst>(row.data());
-  reduction.template take<N>(row.data() + kFirst);
-  EXPECT_TRUE(R::expect(values).fits(reduction.result())) << N << " " << typeid(T).name();
+  EXPECT_TRUE(R::expect(values).fits(reduce(row.data()))) << n << " " << typeid(T).name();
 }
 
 template <class R, class T>
 void check_all_parts() {
-  check_parts<R, T, 0>();
-  check_parts<R, T, 1>();
-  check_parts<R, T, 3>();
-  check_parts<R, T, 16>();
-  check_parts<R, T, 31>();
-  check_parts<R, T, 61>();
+  using Op = typename R::Op;
+  check_parts<R, T>(0, reduce_parts<Op, T, 0>);
+  check_parts<R, T>(1, reduce_parts<Op, T, 1>);
+  check_parts<R, T>(3, reduce_parts<Op, T, 3>);
+  check_parts<R, T>(16, reduce_parts<Op, T, 16>);
+  check_parts<R, T>(31, reduce_parts<Op, T, 31>);
+  check_parts<R, T>(61, reduce_parts<Op, T, 61>);
 }
 
 template <class R, class T>
@@ -283,72 +293,100 @@ size_t first_aligned(const std::vector<D>& memory) {
   return (64 / sizeof(D) - misaligned) % (64 / sizeof(D));
 }
 
-template <class D, int R, int C>
-void check_stream(int offset, int row_stride, int valid_rows, int valid_cols) {
-  constexpr int kLd = cpu::round_up(C, 16) + 16;
-  std::vector<float> tile(size_t{R * kLd});
+std::vector<float> stream_tile(int rows, int leading) {
+  std::vector<float> tile(size_t(rows * leading));
   for (size_t i = 0; i < tile.size(); ++i) tile[i] = float(int(i * 37 % 2048) - 1024) / 16;
+  return tile;
+}
+
+constexpr int tile_leading(int cols) { return cpu::round_up(cols, 16) + 16; }
+
+template <class D>
+using CopyOut = void (*)(const float* tile, D* to, int row_stride, int valid_rows, int valid_cols);
+
+template <class D, int R, int C>
+void copy_out(const float* tile, D* to, int row_stride, int valid_rows, int valid_cols) {
+  cpu::copy_out<R, C, tile_leading(C)>(tile, to, row_stride, valid_rows, valid_cols, true);
+}
+
+template <class D>
+void check_stream(int rows, int cols, CopyOut<D> copy, int offset, int row_stride, int valid_rows, int valid_cols) {
+  const int leading = tile_leading(cols);
+  const std::vector<float> tile = stream_tile(rows, leading);
   // From an aligned place, so that `offset` decides which path runs.
-  std::vector<D> memory(size_t(R * row_stride + C + 256));
+  std::vector<D> memory(size_t(rows * row_stride + cols + 256));
   std::memset(static_cast<void*>(memory.data()), 0x5a, memory.size() * sizeof(D));
   const size_t first = first_aligned(memory) + size_t(offset);
   std::vector<D> want = memory;
-  for (int r = 0; r < std::min(valid_rows, R); ++r) {
-    for (int c = 0; c < std::min(valid_cols, C); ++c)
-      want[first + size_t(r * row_stride + c)] = cpu::Convert<D, float>::one(tile[size_t(r * kLd + c)]);
+  for (int r = 0; r < std::min(valid_rows, rows); ++r) {
+    for (int c = 0; c < std::min(valid_cols, cols); ++c)
+      want[first + size_t(r * row_stride + c)] = cpu::Convert<D, float>::one(tile[size_t(r * leading + c)]);
   }
-  cpu::copy_out<R, C, kLd>(tile.data(), memory.data() + first, row_stride, valid_rows, valid_cols, true);
+  copy(tile.data(), memory.data() + first, row_stride, valid_rows, valid_cols);
   cpu::finish_streaming();
   EXPECT_EQ(std::memcmp(memory.data(), want.data(), memory.size() * sizeof(D)), 0)
-      << R << "x" << C << " at " << offset << " stride " << row_stride << " valid " << valid_rows << "x" << valid_cols;
+      << rows << "x" << cols << " at " << offset << " stride " << row_stride << " valid " << valid_rows << "x"
+      << valid_cols;
 }
 
 template <class D, int C>
 void check_streams() {
   for (int offset = 0; offset < 20; ++offset) {
     for (const int row_stride : {C, C + 5, C + 64}) {
-      check_stream<D, 3, C>(offset, row_stride, 3, C);
-      check_stream<D, 3, C>(offset, row_stride, 2, C - 1);
-      check_stream<D, 1, C>(offset, row_stride, 1, C + 7);
-      check_stream<D, 3, C>(offset, row_stride, 0, C);
+      check_stream<D>(3, C, copy_out<D, 3, C>, offset, row_stride, 3, C);
+      check_stream<D>(3, C, copy_out<D, 3, C>, offset, row_stride, 2, C - 1);
+      check_stream<D>(1, C, copy_out<D, 1, C>, offset, row_stride, 1, C + 7);
+      check_stream<D>(3, C, copy_out<D, 3, C>, offset, row_stride, 0, C);
     }
   }
 }
 
-// Some rows by one stream, whole or in two parts; `gap` elements between them.
+constexpr int row_leading(int cols) { return cpu::round_up(cols, 64) + 64; }
+
+template <class D>
+using PutRow = void (*)(cpu::RowStream& stream, const float* from, D* to, int valid);
+
+// One row, whole or in two parts.
 template <class D, int C, bool kRagged>
-void check_row_stream(int offset, int gap) {
-  constexpr int kRows = 5, kLd = cpu::round_up(C, 64) + 64, kFirst = C / 64 / 2 * 64;
-  std::vector<float> tile(size_t{kRows * kLd});
-  for (size_t i = 0; i < tile.size(); ++i) tile[i] = float(int(i * 37 % 2048) - 1024) / 16;
-  std::vector<D> memory(size_t(kRows * (C + gap) + 512));
+void put_row(cpu::RowStream& stream, const float* from, D* to, int valid) {
+  constexpr int kLd = row_leading(C), kFirst = C / 64 / 2 * 64;
+  if constexpr (kFirst > 0) cpu::copy_out_by<kFirst, kLd, kRagged>(stream, from, to, 0, 1, valid, true);
+  if constexpr (kFirst < C)
+    cpu::copy_out_by<C - kFirst, kLd, kRagged>(stream, from + kFirst, to + kFirst, 0, 1, valid - kFirst, true);
+}
+
+// Some rows by one stream; `gap` elements between them.
+template <class D>
+void check_row_stream(int cols, PutRow<D> put, int offset, int gap, const char* how) {
+  constexpr int kRows = 5;
+  const int leading = row_leading(cols);
+  const std::vector<float> tile = stream_tile(kRows, leading);
+  std::vector<D> memory(size_t(kRows * (cols + gap) + 512));
   std::memset(static_cast<void*>(memory.data()), 0x5a, memory.size() * sizeof(D));
   const size_t first = first_aligned(memory) + size_t(offset);
   std::vector<D> want = memory;
   {
     cpu::RowStream stream;
     for (int r = 0; r < kRows; ++r) {
-      const float* from = tile.data() + r * kLd;
-      D* to = memory.data() + first + r * (C + gap);
-      const int valid = r == 3 ? C - 1 : C + 2;  // one row that is cut
-      for (int c = 0; c < std::min(valid, C); ++c)
+      const float* from = tile.data() + r * leading;
+      D* to = memory.data() + first + r * (cols + gap);
+      const int valid = r == 3 ? cols - 1 : cols + 2;  // one row that is cut
+      for (int c = 0; c < std::min(valid, cols); ++c)
         want[size_t(to - memory.data() + c)] = cpu::Convert<D, float>::one(from[c]);
-      if constexpr (kFirst > 0) cpu::copy_out_by<kFirst, kLd, kRagged>(stream, from, to, 0, 1, valid, true);
-      if constexpr (kFirst < C)
-        cpu::copy_out_by<C - kFirst, kLd, kRagged>(stream, from + kFirst, to + kFirst, 0, 1, valid - kFirst, true);
+      put(stream, from, to, valid);
     }
   }
   cpu::finish_streaming();
   EXPECT_EQ(std::memcmp(memory.data(), want.data(), memory.size() * sizeof(D)), 0)
-      << C << " at " << offset << " gap " << gap << (kRagged ? " ragged" : "");
+      << cols << " at " << offset << " gap " << gap << how;
 }
 
 template <class D, int C>
 void check_row_streams() {
   for (int offset = 0; offset < 20; ++offset) {
     for (const int gap : {0, 1, 16, 37, 64}) {
-      check_row_stream<D, C, true>(offset, gap);
-      check_row_stream<D, C, false>(offset, gap);
+      check_row_stream<D>(C, put_row<D, C, true>, offset, gap, " ragged");
+      check_row_stream<D>(C, put_row<D, C, false>, offset, gap, "");
     }
   }
 }

@@ -3,6 +3,7 @@
 #include "harness/folders.h"
 #include "harness/machine.h"
 #include "harness/two_threads.h"
+#include "runtime/cuda/nvrtc.h"
 #include "runtime/process.h"
 
 #include <fmt/format.h>
@@ -170,6 +171,22 @@ TEST(Examples, PrintKnowsTheirKernels) {
     EXPECT_EQ(print.output.rfind("program " + name + "(", 0), 0u) << print.output;
     const ProcessResult source = run_process({.command = {tw, "print", name, "--source", "--target", "cpu:generic"}});
     EXPECT_TRUE(source.ok()) << name << "\n" << source.output;
+  }
+}
+
+TEST(Examples, CudaTextCompilesOnEveryArchitecture) {
+  auto [nvrtc, why_not] = testing::find_nvrtc();
+  if (!nvrtc) GTEST_SKIP() << why_not;
+  const std::string tw = testing::build_folder() / "tw";
+  for (const std::string& name : names_in(testing::source_folder() / "examples", ".h")) {
+    if (name == "check" || name == "run") continue;
+    for (const std::string& arch : testing::cuda_archs(*nvrtc)) {
+      const ProcessResult source =
+          run_process({.command = {tw, "print", name, "--source", "--target", "cuda:" + arch}});
+      ASSERT_TRUE(source.ok()) << name << "\n" << source.output;
+      EXPECT_NO_THROW(nvrtc->compile({.text = source.output, .arch = arch, .flags = testing::quick_cuda_flags(*nvrtc)}))
+          << name << " for " << arch;
+    }
   }
 }
 

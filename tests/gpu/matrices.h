@@ -73,14 +73,15 @@ struct Matrix {
   int rows = 0, columns = 0;
   Type type = Type::f32;
   std::vector<uint32_t> bits;
+  std::vector<double> values;  // of the bits
 
   uint32_t at(int row, int column) const { return bits[size_t(row * columns + column)]; }
-  double value(int row, int column) const { return decode(type, at(row, column)); }
+  double value(int row, int column) const { return values[size_t(row * columns + column)]; }
 };
 
 // `small_integers`: from -2 to 2 (0 to 4), so that sums of up to 512 products are exact in every accumulator.
 inline Matrix random_matrix(int rows, int columns, Type type, bool small_integers, std::mt19937& random) {
-  Matrix out{rows, columns, type, {}};
+  Matrix out{rows, columns, type, {}, {}};
   std::uniform_real_distribution<double> real(-1, 1);
   for (int i = 0; i < rows * columns; ++i) {
     double x = real(random);
@@ -89,6 +90,7 @@ inline Matrix random_matrix(int rows, int columns, Type type, bool small_integer
     if (type == Type::s32) x = std::floor(x * 1e6);
     if (small_integers) x = type == Type::u8 ? int(random() % 5) : int(random() % 5) - 2;
     out.bits.push_back(encode(type, x));
+    out.values.push_back(decode(type, out.bits.back()));
   }
   return out;
 }

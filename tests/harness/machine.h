@@ -34,4 +34,12 @@ struct FoundNvrtc {
 // Throws what Nvrtc::open throws where a library is there and does not serve, and under CI=true also where none is.
 FoundNvrtc find_nvrtc();
 
+// The architectures that CUDA text is written for, one for each set of instructions: those that `nvrtc`
+// compiles for. Throws under CI=true where it lacks one.
+std::vector<std::string> cuda_archs(const cuda::Nvrtc& nvrtc);
+
+// The flags of kernels where the text counts and not the code: as little as can be is optimised, which takes a quarter
+// of the time. The compiler and its assembler refuse the same.
+std::vector<std::string> quick_cuda_flags(const cuda::Nvrtc& nvrtc);
+
 }  // namespace tilewright::testing

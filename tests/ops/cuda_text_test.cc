@@ -66,11 +66,8 @@ class CudaTextCompiles : public ::testing::Test {
   }
   void compile(std::span<const Row> rows, const char* arch) {
     const codegen::CudaModule module = lowered(program_of(rows), arch);
-    std::vector<std::string> flags = cuda::compile_flags();
-    static const std::string kUnoptimised = "--ptxas-options=-O0";
-    flags.push_back(kUnoptimised);  // the text counts here, not the code: a third less time
     try {
-      nvrtc_->compile({.text = module.source, .arch = arch, .flags = flags});
+      nvrtc_->compile({.text = module.source, .arch = arch, .flags = testing::quick_cuda_flags(*nvrtc_)});
     } catch (const Error& e) {
       if (rows.size() == 1) {
         ADD_FAILURE() << rows[0].name << " for " << arch << ": " << e.what();

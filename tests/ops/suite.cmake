@@ -1,1 +1,2 @@
 include("${CMAKE_SOURCE_DIR}/tests/ops/library.cmake")
+set(SUITE_LONG ON)

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 using tilewright::Error;
 using tilewright::ErrorKind;
 
-struct Options {
+struct TestOptions {
   std::string filter = "*";
   std::vector<std::string> labels;
   int jobs = 0;  // 0: one per core
@@ -139,7 +139,7 @@ Counts count_report(const fs::path& file) {
 }
 
 // Runs one suite. One that ends in another way than its report tells counts as one failed test.
-SuiteResult run_suite(const Suite& suite, const Options& options, const fs::path& build, const fs::path& reports) {
+SuiteResult run_suite(const Suite& suite, const TestOptions& options, const fs::path& build, const fs::path& reports) {
   fs::path report = reports / (suite.name + ".json");
   tilewright::ProcessOptions process{
       .command = {(build / suite.name).string(), "--gtest_output=json:" + report.string(),
@@ -178,7 +178,7 @@ void print_result(const Suite& suite, const SuiteResult& result) {
 }
 
 // Runs `suites` on `jobs` threads, prints each result when it is there, and returns the sum.
-Counts run_suites(std::span<const Suite> suites, int jobs, const Options& options, const fs::path& build,
+Counts run_suites(std::span<const Suite> suites, int jobs, const TestOptions& options, const fs::path& build,
                   const fs::path& reports) {
   Counts sum;
   std::mutex mutex;
@@ -198,7 +198,7 @@ Counts run_suites(std::span<const Suite> suites, int jobs, const Options& option
   return sum;
 }
 
-ExitStatus run_tests(const Options& options) {
+ExitStatus run_tests(const TestOptions& options) {
   fs::path build = fs::read_symlink("/proc/self/exe").parent_path();
   std::vector<Suite> suites = select_suites(read_suites(build / "tests.txt"), options.labels);
   auto serial = std::ranges::stable_partition(suites, [](const Suite& suite) { return !suite.serial; });
@@ -220,7 +220,7 @@ ExitStatus run_tests(const Options& options) {
 }  // namespace
 
 void add_test_command(CLI::App& app, ExitStatus& status) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TestOptions>();
   CLI::App* command = app.add_subcommand("test", "Run the test suites");
   command->add_option("--filter", options->filter, "Tests to run, as a GoogleTest filter such as Gemm*.*-*Large")
       ->type_name("GLOB");

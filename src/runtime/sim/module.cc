@@ -29,6 +29,12 @@ std::vector<std::string> flags(const SimTarget& target, CompilerKind kind) {
 
 int count_lines(std::string_view text) { return int(std::count(text.begin(), text.end(), '\n')); }
 
+std::vector<size_t> line_begins(const std::string& text) {
+  std::vector<size_t> out = {0};
+  for (size_t at = 0; (at = text.find('\n', at)) != std::string::npos;) out.push_back(++at);
+  return out;
+}
+
 }  // namespace
 
 std::shared_ptr<const Module> Module::compile(const std::string& text, const SourceMap& map,
@@ -46,6 +52,7 @@ std::shared_ptr<const Module> Module::compile(const std::string& text, const Sou
   for (const KernelShape& k : kernels) shared_bytes = std::max(shared_bytes, k.shared_bytes);
   whole += fmt::format("TW_SIM_MODULE({}, {})\n", shared_bytes, kMarginBytes);
   for (const KernelShape& k : kernels) whole += fmt::format("TW_SIM_ENTRY({})\n", k.symbol);
+  out->line_begins_ = line_begins(whole);
   out->standalone_.source_map.locs.resize(size_t(count_lines(whole)));
   const HostSource source{
       .text = whole, .flags = flags(target, compiler.kind()), .source_map = &out->standalone_.source_map};
@@ -93,11 +100,10 @@ std::map<uint64_t, int> Module::lines(const std::vector<Site>& sites, const std:
 }
 
 std::string Module::source_line(int line) const {
+  if (line <= 0 || size_t(line) > line_begins_.size()) return "";
   const std::string& all = standalone_.text;
-  size_t begin = 0;
-  for (int i = 1; i < line && begin < all.size(); ++i) begin = std::min(all.find('\n', begin), all.size() - 1) + 1;
-  begin = all.find_first_not_of(' ', begin);
-  return line <= 0 || begin == std::string::npos ? "" : all.substr(begin, all.find('\n', begin) - begin);
+  const size_t begin = all.find_first_not_of(' ', line_begins_[size_t(line) - 1]);
+  return begin == std::string::npos ? "" : all.substr(begin, all.find('\n', begin) - begin);
 }
 
 Loc Module::loc(int line) const {

@@ -42,6 +42,7 @@ class Module {
 
  private:
   codegen::StandaloneSource standalone_;
+  std::vector<size_t> line_begins_;  // in its text
   std::shared_ptr<LoadedModule> loaded_;
   std::vector<Code> kernels_;
   // The last line of the headers in the whole text, and of what includes them in the text that was given.

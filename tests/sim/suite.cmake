@@ -1,0 +1,1 @@
+set(SUITE_LONG ON)
