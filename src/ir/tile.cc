@@ -16,6 +16,11 @@ std::string_view to_string(Space space) {
   return "?";
 }
 
+std::string to_string(const Placement& placement) {
+  if (placement.by.empty() || !placement.loc.known()) return placement.by;
+  return fmt::format("{} at {}", placement.by, placement.loc.to_string());
+}
+
 std::vector<int64_t> Tile::extents() const {
   std::vector<int64_t> out;
   for (const Expr& e : shape) {

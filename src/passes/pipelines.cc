@@ -74,7 +74,7 @@ ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, 
   // Loads are still whole copies.
   passes.run("expand_pipelines", [&](const ir::Program& p) { return expand_pipelines(p, target, remarks); });
   // After the pipeline gave tiles their stages.
-  passes.run("plan_operands", [&](ir::Program p) { return plan_operands(std::move(p), target); });
+  passes.run("plan_operands", [&](ir::Program p) { return plan_operands(std::move(p), target, remarks); });
   run_lowering(passes, program, target);
   return passes.take();
 }
