@@ -219,7 +219,7 @@ Layout swizzled_panels(std::span<const int64_t> extents, int64_t elem_bytes, int
     outer = checked_mul(outer, std::max<int64_t>(extents[d], 1));
   }
   // Piece bits of the offset come first, then those of the 128-byte line.
-  const auto log2 = [](int64_t x) { return std::bit_width(uint64_t(x)) - 1; };
+  const auto log2 = [](int64_t x) { return int(std::bit_width(uint64_t(x))) - 1; };
   return Layout(std::move(dims), {.bits = log2(span_bytes / 16), .base = log2(16 / elem_bytes), .shift = 3});
 }
 
