@@ -17,6 +17,7 @@ struct PlottedTile {
   std::vector<int64_t> shape;  // as it is drawn: a tile of a pipeline has its stages as first dimension
   std::string place;           // its layout (src/layout/layout.h) or, of a fragment, its owners (fragment.h), as text
   bool is_fragment = false;    // elements are held by threads, in registers
+  std::string why = {};  // "gemm at a.cc:12", "the author at a.cc:9", ...; empty: rows as they follow
 };
 
 // The tiles that plot() can draw, as `target` makes them of the program. Throws what compile() throws up to the

@@ -17,8 +17,9 @@ std::string_view to_string(Space space) {
 }
 
 std::string to_string(const Placement& placement) {
-  if (placement.by.empty() || !placement.loc.known()) return placement.by;
-  return fmt::format("{} at {}", placement.by, placement.loc.to_string());
+  if (placement.why.empty() || !placement.loc.known()) return placement.why;
+  const std::string_view path = placement.loc.path();
+  return fmt::format("{} at {}:{}", placement.why, path.substr(path.rfind('/') + 1), placement.loc.line);
 }
 
 std::vector<int64_t> Tile::extents() const {

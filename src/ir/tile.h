@@ -19,12 +19,12 @@ enum class Space : uint8_t {
 };
 std::string_view to_string(Space space);
 
-// Who chose the layout or the fragment of a tile, for reports: no part of the program, like a position.
+// What gave a tile its layout or fragment, for reports: no part of the program, like a position.
 struct Placement {
-  std::string by;  // "gemm", "the author", ...
-  Loc loc = {};    // of the statement, where it is one
+  std::string why;  // "gemm", "the author", ...
+  Loc loc = {};     // of the statement, where it is one
 };
-std::string to_string(const Placement& placement);  // "gemm at a.cc:12"; empty where nobody chose
+std::string to_string(const Placement& placement);  // "gemm at a.cc:12"; empty where nothing did
 
 struct Tile {
   std::string name;

@@ -16,7 +16,7 @@ void Builder::annotate(int handle, std::optional<layout::Layout> layout, std::op
   }
   tile.layout = std::move(layout);
   tile.fragment = std::move(fragment);
-  tile.placed = {.by = "the author", .loc = loc};
+  tile.placed = {.why = "the author", .loc = loc};
   tile.annotated = std::move(loc);
   ir::verify_annotated(kernel_);
 }

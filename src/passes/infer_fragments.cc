@@ -175,7 +175,7 @@ bool Inference::give(TileId id, Fragment wanted, std::string_view by, const Loc&
     return false;
   }
   if (!tile.fragment) {
-    tile.placed = {.by = std::string(by), .loc = loc};
+    tile.placed = {.why = std::string(by), .loc = loc};
     changed = true;
   }
   tile.fragment = std::move(wanted);
@@ -196,7 +196,7 @@ std::optional<Conflict> Inference::propagate(const FragmentUses& loop, bool& cha
     if (give(id, tile_fragment(*dealt, *map, kernel_.tile(id).extents()), "a loop", loc, changed)) continue;
     // What the author placed stays, but for the sake of a product.
     const bool stays =
-        kernel_.tile(id).annotated && !kernel_.tile(dealer).annotated && kernel_.tile(dealer).placed.by != "gemm";
+        kernel_.tile(id).annotated && !kernel_.tile(dealer).annotated && kernel_.tile(dealer).placed.why != "gemm";
     return Conflict{stays ? dealer : id, "two of its uses want it in different threads"};
   }
   return std::nullopt;
@@ -245,13 +245,13 @@ bool Inference::fix_one_freely() {
   int64_t vector = shape.empty() ? 1 : 16 / bytes_of(tile.dtype);
   while (vector > 1 && (shape.back() % vector != 0 || tile.num_elems() < vector * kernel_.threads)) vector /= 2;
   tile.fragment = layout::flat(shape, kernel_.threads, vector);
-  tile.placed = {.by = "even shares"};
+  tile.placed = {.why = "dealt out evenly"};
   if (is_reduced_by_rows(best)) {
     // As many lanes as a row has vectors, so that shuffles of one warp reduce it.
     int64_t lanes = 32;
     while (lanes > 1 && (kernel_.threads % lanes != 0 || lanes / 2 * vector >= shape[1])) lanes /= 2;
     tile.fragment = layout::row_aligned(shape[0], shape[1], kernel_.threads, lanes, vector);
-    tile.placed = {.by = "shares of rows, for a reduction"};
+    tile.placed = {.why = "rows within a warp, for a reduction"};
   }
   return true;
 }
@@ -309,7 +309,7 @@ void move_to_shared(Kernel& kernel, const Conflict& conflict, std::vector<Remark
   for (ir::Tile& t : kernel.tiles) {
     if (!t.annotated) t.fragment.reset();
   }
-  tile.placed = {.by = "no fragment: " + conflict.why};
+  tile.placed = {.why = "moved out of registers: " + conflict.why};
   if (!tile.origin.empty()) return;
   remarks.push_back({.kind = "fragment_in_shared",
                      .text = fmt::format("{} is kept in shared memory, where each access costs several times a "

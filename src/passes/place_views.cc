@@ -43,7 +43,7 @@ void place(Kernel& kernel, std::vector<Remark>& remarks) {
     tile.annotated.reset();
     tile.fragment.reset();
     if (tile.rank() > 0) tile.layout = layout::row_major(tile.extents());
-    tile.placed = {.by = "its views", .loc = tile.loc};
+    tile.placed = {.why = "its views", .loc = tile.loc};
     if (tile.space != ir::Space::fragment) continue;
     tile.space = ir::Space::shared;
     if (root != id) continue;

@@ -55,7 +55,7 @@ class Operands : public ir::Visitor {
     Tile& tile = kernel_.tiles[size_t(id)];
     if (!tile.annotated) {
       tile.layout = swizzled_panels(tile.extents(), bytes_of(tile.dtype));
-      tile.placed = {.by = "gemm", .loc = loc};
+      tile.placed = {.why = "gemm", .loc = loc};
       return;
     }
     const int ways = worst_read(*tile.layout, bytes_of(tile.dtype));

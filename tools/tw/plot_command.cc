@@ -62,7 +62,8 @@ PlotFormat choose_format(const PlotCommand& command) {
 
 void list_tiles(const Program& program, const std::string& target) {
   for (const PlottedTile& tile : plotted_tiles(program, target))
-    fmt::print("{:<20} {:<16} {:<28} {}\n", tile.kernel, tile.name, tile.description, tile.place);
+    fmt::print("{:<20} {:<16} {:<28} {}{}\n", tile.kernel, tile.name, tile.description, tile.place,
+               tile.why.empty() ? "" : "  # " + tile.why);
 }
 
 void write(const std::string& file, const std::string& text) {
