@@ -12,8 +12,8 @@
 namespace tilewright::passes {
 
 // Requires a verified program. Establishes that operations without an instruction of their own are their expansions;
-// those with one (cuda_select.h), and copies from tensors to shared tiles, stay. Adds a remark for each gemm that is
-// expanded.
+// those with one (cuda_select.h), and copies from tensors to shared tiles, stay. Adds a remark for each gemm,
+// reduction and scan that is expanded.
 ir::Program expand_unselected(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks);
 
 // Requires a verified program. Establishes that tiles with views, and the views, are row-major and not distributed: a

@@ -63,6 +63,7 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
 
 ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks,
                           const PassObserver& on_pass) {
+  remark_grids(program, remarks);
   PassRunner passes(program, on_pass);
   // Constant conditions and single-iteration loops go first, so that later passes see plain regions.
   passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p); });
