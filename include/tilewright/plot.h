@@ -24,7 +24,7 @@ struct PlottedTile {
 // generated source.
 std::vector<PlottedTile> plotted_tiles(const Program& program, const std::string& target = "auto");
 
-enum class PlotFormat : uint8_t { text, svg };
+enum class PlotFormat : uint8_t { text, svg, png };
 
 struct PlotOptions {
   std::string target = "auto";
@@ -35,7 +35,8 @@ struct PlotOptions {
 };
 
 // One tile. Cells of a fragment are "t<thread>.<register>", cells of other tiles offsets in elements; in an SVG what
-// lies under the pointer is explained: owners with warp and lane, or the memory bank. At most 2^16 cells. Throws
+// lies under the pointer is explained: owners with warp and lane, or the memory bank. At most 2^16 cells, of a PNG 2^24
+// pixels. Throws
 // Error{invalid_argument} for a tile that is not there, and Error{invalid_kernel} for a region that does not fit.
 std::string plot(const Program& program, const std::string& tile, const PlotOptions& options = {});
 

@@ -116,6 +116,9 @@ std::string plot(const Program& program, const std::string& tile, const PlotOpti
   const std::vector<layout::DrawRange> region = region_of(options, shape_of(t));
   if (options.format == PlotFormat::text)
     return t.fragment ? layout::draw_text(*t.fragment, region) : layout::draw_text(*t.layout, region);
+  if (options.format == PlotFormat::png) {
+    return t.fragment ? layout::draw_png(*t.fragment, region) : layout::draw_png(*t.layout, bytes_of(t.dtype), region);
+  }
   return t.fragment ? layout::draw_svg(*t.fragment, title, region)
                     : layout::draw_svg(*t.layout, bytes_of(t.dtype), title, region);
 }

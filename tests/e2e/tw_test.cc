@@ -225,7 +225,7 @@ TEST_F(Tw, PlotRefusesWhatIsNotThere) {
   refused({"C_local", "--region", "0:x"}, "'0:x' is no region");
   refused({"C_local", "--region", "0:4"}, "1 ranges for a shape of 2 dimensions");
   refused({"C_local", "--region", "0:4,100:129"}, "[100, 129) is no part of dimension 1, whose extent is 128");
-  refused({"C_local", "-o", "picture.png"}, "the name picture.png does not say what to write");
+  refused({"C_local", "-o", "picture.pdf"}, "the name picture.pdf does not say what to write");
   refused({"C_local", "-o", "/nowhere/picture.svg"}, "/nowhere/picture.svg cannot be written");
 }
 
