@@ -211,7 +211,8 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
   } else if (attr == "fragment" && text) {
     tile.fragment = parsed_at(layout::parse_fragment, *text, loc);
   } else if (attr == "annotated" && std::holds_alternative<bool>(value)) {
-    if (std::get<bool>(value)) tile.annotated = tile.loc;
+    tile.annotated = std::get<bool>(value) ? std::optional(tile.loc) : std::nullopt;
+    if (tile.annotated) tile.placed = {.why = "the author", .loc = tile.loc};
   } else if (attr == "stages" && number && *number >= std::numeric_limits<int>::min() && *number <= kMaxInt) {
     tile.stages = int(*number);
   } else if (attr == "view_of" && number && *number >= std::numeric_limits<int>::min() && *number <= kMaxInt) {
