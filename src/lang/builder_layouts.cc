@@ -14,11 +14,17 @@ void Builder::annotate(int handle, std::optional<layout::Layout> layout, std::op
         .note("the first one", *tile.annotated)
         .hint("annotate a tile once");
   }
+  const ir::Tile before = tile;
   tile.layout = std::move(layout);
   tile.fragment = std::move(fragment);
   tile.placed = {.why = "the author", .loc = loc};
   tile.annotated = std::move(loc);
-  ir::verify_annotated(kernel_);
+  try {
+    ir::verify_annotated(kernel_);
+  } catch (const Error&) {
+    tile = before;
+    throw;
+  }
 }
 
 void Builder::annotate_safe_value(int handle, double value, const Loc& loc) {
