@@ -165,7 +165,7 @@ TEST(AnnotatedPlaces, StagesFollowTheLayout) {
   std::vector<Remark> remarks;
   const ir::Program out = cuda_pipeline(program.ir(), {.sm = 80}, remarks);
   EXPECT_TRUE(remarks.empty());
-  const ir::Tile& staged = out.kernels[0].tile(1);
+  const ir::Tile& staged = out.kernels[0].tile(0);
   EXPECT_EQ(staged.name, "a");
   EXPECT_EQ(layout::to_string(*staged.layout), "(3,64,32):(2048,32,1)^(2,3,3)");
 }
