@@ -116,7 +116,8 @@ class Inference {
 
  private:
   bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
-  // Gives the tile the fragment, unless it has another one. The author's may be another form of the same.
+  // Gives the tile the fragment, unless it has another one. The author's may be another form of the same, and is then
+  // written in this one, once: registers are numbered by the form.
   bool give(TileId id, Fragment wanted, std::string_view by, const Loc& loc, bool& changed);
   std::optional<Conflict> check_uses() const;
   std::optional<Conflict> fix_accumulators();
@@ -130,6 +131,7 @@ class Inference {
   Kernel& kernel_;
   const CudaTarget& target_;
   Uses uses_;
+  std::set<TileId> accumulators_, rewritten_;
 };
 
 std::optional<Conflict> Inference::check_uses() const {
@@ -160,6 +162,7 @@ std::optional<Conflict> Inference::fix_accumulators() {
     if (!is_mma(*op, kernel_, target_)) continue;
     const TileId c = op->tiles[2].tile;
     bool changed = false;
+    accumulators_.insert(c);
     if (!is_fragment(c) || give(c, mma_plan(*op, kernel_).accumulator, "gemm", uses_.op_locs.at(op), changed)) continue;
     return Conflict{c, kernel_.tile(c).annotated
                            ? "the author's fragment is not one that a gemm leaves (T::make_mma_accumulator_fragment)"
@@ -170,15 +173,15 @@ std::optional<Conflict> Inference::fix_accumulators() {
 
 bool Inference::give(TileId id, Fragment wanted, std::string_view by, const Loc& loc, bool& changed) {
   ir::Tile& tile = kernel_.tiles[size_t(id)];
-  if (tile.fragment && *tile.fragment != wanted &&
-      !(tile.annotated && layout::coalesced(*tile.fragment) == layout::coalesced(wanted))) {
-    return false;
-  }
+  if (tile.fragment == wanted) return true;
   if (!tile.fragment) {
     tile.placed = {.why = std::string(by), .loc = loc};
-    changed = true;
+  } else if (!tile.annotated || layout::coalesced(*tile.fragment) != layout::coalesced(wanted) ||
+             !rewritten_.insert(id).second) {
+    return false;
   }
   tile.fragment = std::move(wanted);
+  changed = true;
   return true;
 }
 
@@ -195,8 +198,7 @@ std::optional<Conflict> Inference::propagate(const FragmentUses& loop, bool& cha
   for (const auto& [id, map] : loop.tiles) {
     if (give(id, tile_fragment(*dealt, *map, kernel_.tile(id).extents()), "a loop", loc, changed)) continue;
     // What the author placed stays, but for the sake of a product.
-    const bool stays =
-        kernel_.tile(id).annotated && !kernel_.tile(dealer).annotated && kernel_.tile(dealer).placed.why != "gemm";
+    const bool stays = kernel_.tile(id).annotated && !kernel_.tile(dealer).annotated && !accumulators_.contains(dealer);
     return Conflict{stays ? dealer : id, "two of its uses want it in different threads"};
   }
   return std::nullopt;

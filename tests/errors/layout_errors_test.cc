@@ -179,7 +179,8 @@ TEST(LayoutErrors, FunctionsThatAreNoFragments) {
 }
 
 TEST(LayoutErrors, RowsThatASpanDoesNotDivide) {
-  const auto of = [](std::vector<T::Expr> shape, tilewright::DType dtype, const std::function<void(const T::Tile&)>& code) {
+  const auto of = [](std::vector<T::Expr> shape, tilewright::DType dtype,
+                     const std::function<void(const T::Tile&)>& code) {
     return refusal_of(
         [&] { in_kernel([&](auto, auto, auto) { code(T::alloc_shared(T::Shape(shape), dtype, "t")); }); });
   };

@@ -121,6 +121,31 @@ TEST(AnnotatedPlaces, OtherFormsOfAnAccumulator) {
   EXPECT_EQ(p.kinds(), Kinds());
 }
 
+// Registers are numbered by the form in which a fragment is written: where the author's are forms of one function, a
+// tile is written in that of another, but not in two.
+TEST(AnnotatedPlaces, OneFormForAllLoops) {
+  const auto with = [](bool third) {
+    return placed(
+        [third] {
+          auto x = T::alloc_fragment({16, 4}, T::f32, "x"), z = T::alloc_fragment({16, 4}, T::f32, "z");
+          auto y = T::alloc_fragment({16, 4}, T::f32, "y");
+          T::annotate_layout(x, T::Fragment("[16,4] threads(16:d0*1,2:-) regs(2:d1*1,2:d1*2)"));
+          T::annotate_layout(z, T::Fragment("[16,4] threads(16:d0*1,2:-) regs(4:d1*1)"));
+          T::annotate_layout(y, T::Fragment("[16,4] threads(4:d0*1,4:d0*4,2:-) regs(2:d1*1,2:d1*2)"));
+          T::clear(x);
+          T::clear(y);
+          for (auto [i, j] : T::Parallel(16, 4)) z(i, j) = y(i, j);
+          if (!third) return;
+          for (auto [i, j] : T::Parallel(16, 4)) x(i, j) = y(i, j);
+        },
+        32);
+  };
+  const Placed two = with(false), three = with(true);
+  EXPECT_EQ(two.fragment("y"), two.fragment("z"));
+  EXPECT_EQ(two.kinds(), Kinds());
+  EXPECT_EQ(three.kinds(), Kinds{"fragment_in_shared"});
+}
+
 TEST(AnnotatedPlaces, NoGemmLeavesWhatTheAuthorSays) {
   const Placed p = placed([] {
     auto a = T::alloc_shared({64, 32}, T::f16, "a"), b = T::alloc_shared({32, 64}, T::f16, "b");
