@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 namespace examples {
 
@@ -25,9 +26,9 @@ void pass_through(const T::Tile& in, const T::Tile& out, int64_t rows, int64_t c
 inline T::Program plot_layout(int64_t n = 64) {
   using T::f16, T::f32, T::Held;
   return T::prim_func("plot_layout", [&] {
-    const auto tensors = [](const char* name, int64_t rows, int64_t cols, tilewright::DType dtype) {
-      return std::pair(T::tensor(std::string("IN_") + name, {rows, cols}, dtype),
-                       T::tensor(std::string("OUT_") + name, {rows, cols}, dtype));
+    const auto tensors = [](const std::string& name, int64_t rows, int64_t cols, tilewright::DType dtype) {
+      const T::Tile in = T::tensor("IN_" + name, {rows, cols}, dtype);
+      return std::pair(in, T::tensor("OUT_" + name, {rows, cols}, dtype));
     };
     const auto [in_a, out_a] = tensors("mma_a", 16, 16, f16);
     const auto [in_b, out_b] = tensors("mma_b", 16, 8, f16);
