@@ -119,13 +119,16 @@ void AnnotationChecker::check_fragment(const layout::Fragment& f) const {
                            kernel_.threads / threads)
              : fmt::format("deal it out to {} threads", kernel_.threads));
   }
-  if (regs > kMaxListed / threads || tile_.num_elems() > kMaxListed) {
+  int64_t elems = 1;
+  bool too_many = regs > kMaxListed / threads;
+  for (const int64_t extent : f.shape()) too_many |= __builtin_mul_overflow(elems, extent, &elems);
+  if (too_many || elems > kMaxListed) {
     throw unsupported(*tile_.annotated, "annotate_layout: {} has too many elements or registers to check them",
                       tile_.name)
         .hint("make the tile smaller, or leave its fragment to the compiler");
   }
   // The thread that holds each element last, and the one among those with replica 0.
-  std::vector<int64_t> holder(size_t(tile_.num_elems()), -1), storer = holder;
+  std::vector<int64_t> holder(size_t(elems), -1), storer = holder;
   for (int64_t t = 0; t < threads; ++t) {
     for (int64_t r = 0; r < regs; ++r) {
       const auto at = f.coordinates(t, r);

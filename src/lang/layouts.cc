@@ -34,6 +34,7 @@ std::vector<int64_t> extents_of(const Tile& tile, const char* word, SourcePos po
 }
 
 Layout from(const layout::Layout& l, SourcePos pos) { return Layout(layout::to_string(l), pos); }
+Fragment from(const layout::Fragment& f, SourcePos pos) { return Fragment(layout::to_string(f), pos); }
 
 Layout swizzled(const Tile& tile, const char* word, int64_t span_bytes, SourcePos pos) {
   const Loc loc = to_loc(pos);
@@ -98,21 +99,22 @@ Fragment Fragment::replicate(int64_t count, SourcePos pos) const {
   const layout::Fragment f = layout::parse_fragment(notation_);
   std::vector<layout::FragmentMode> threads = f.thread_modes();
   threads.push_back({.extent = count});
-  return at_line(to_loc(pos), [&] {
-    return Fragment(layout::to_string(layout::Fragment(f.shape(), std::move(threads), f.reg_modes())), pos);
-  });
+  return from(at_line(to_loc(pos), [&] { return layout::Fragment(f.shape(), std::move(threads), f.reg_modes()); }),
+              pos);
 }
 
 Layout make_linear_layout(const Tile& tile, SourcePos pos) {
-  return from(layout::row_major(extents_of(tile, "make_linear_layout", pos)), pos);
+  const std::vector<int64_t> extents = extents_of(tile, "make_linear_layout", pos);
+  return from(at_line(to_loc(pos), [&] { return layout::row_major(extents); }), pos);
 }
 
 Layout make_padded_layout(const Tile& tile, int64_t padding, SourcePos pos) {
   const std::vector<int64_t> extents = extents_of(tile, "make_padded_layout", pos);
-  if (padding < 0 || extents.size() < 2) {
+  constexpr int64_t kMaxPadding = int64_t(1) << 40;
+  if (padding < 0 || padding > kMaxPadding || extents.size() < 2) {
     throw invalid_kernel(to_loc(pos), "make_padded_layout: {} elements behind the rows of a tile with {} dimensions",
                          padding, extents.size())
-        .hint("0 or more elements, of a tile with 2 dimensions or more");
+        .hint(fmt::format("0 to {} elements, of a tile with 2 dimensions or more", kMaxPadding));
   }
   return from(at_line(to_loc(pos), [&] { return layout::padded_row_major(extents, extents.back() + padding); }), pos);
 }
@@ -137,7 +139,8 @@ Fragment make_fully_replicated_layout_fragment(const Tile& tile, SourcePos pos) 
     if (extents[d] > 1) regs.push_back({.extent = extents[d], .dim = int(d), .stride = 1});
   }
   const int64_t threads = builder(pos).kernel(to_loc(pos)).threads;
-  return Fragment(layout::to_string(layout::Fragment(extents, {{.extent = threads}}, std::move(regs))), pos);
+  return from(at_line(to_loc(pos), [&] { return layout::Fragment(extents, {{.extent = threads}}, std::move(regs)); }),
+              pos);
 }
 
 Fragment make_mma_accumulator_fragment(const Tile& tile, int64_t warps_m, int64_t warps_n, SourcePos pos) {
@@ -151,7 +154,8 @@ Fragment make_mma_accumulator_fragment(const Tile& tile, int64_t warps_m, int64_
                          warps_m, warps_n, threads, extents.size())
         .hint("a tile has 2 dimensions, and all warps of 32 threads take part");
   }
-  return Fragment(layout::to_string(layout::mma_accumulator(extents[0], extents[1], warps_m, warps_n)), pos);
+  return from(at_line(to_loc(pos), [&] { return layout::mma_accumulator(extents[0], extents[1], warps_m, warps_n); }),
+              pos);
 }
 
 void annotate_layout(const Tile& tile, const Layout& layout, SourcePos pos) {

@@ -33,6 +33,9 @@ int64_t count_elements(const std::vector<int64_t>& extents, int64_t factor) {
       .hint("write the layout down in its notation");
 }
 
+// So that multiples of strides are numbers of 63 bits.
+constexpr int64_t kMaxOffset = int64_t(1) << 40;
+
 int64_t largest_divisor(int64_t n, int64_t at_most) {
   int64_t d = std::min(n, at_most);
   while (n % d != 0) --d;
@@ -86,9 +89,9 @@ std::optional<Layout> fit_layout(const std::vector<int64_t>& extents, const Offs
   int64_t largest = 0;
   for_each_element(extents, [&](const std::vector<int64_t>& at) {
     table.all.push_back(offset_of(at));
-    if (table.all.back() < 0) {
+    if (table.all.back() < 0 || table.all.back() > kMaxOffset) {
       throw invalid_kernel({}, "the layout puts element [{}] at offset {}", fmt::join(at, ", "), table.all.back())
-          .hint("offsets are 0 or more");
+          .hint(fmt::format("offsets are 0 to {}", kMaxOffset));
     }
     largest = std::max(largest, table.all.back());
   });

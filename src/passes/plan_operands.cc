@@ -36,6 +36,29 @@ int worst_read(const layout::Layout& l, int64_t elem_bytes) {
   return worst;
 }
 
+// The clocks of the slowest write of eight pieces that follow each other in the rows of a whole tile, as 16-byte copies
+// are dealt out to the lanes.
+int worst_write(const layout::Layout& l, int64_t elem_bytes) {
+  const int64_t piece = kPieceBytes / elem_bytes;
+  std::vector<int64_t> extents = l.shape();
+  extents.back() /= piece;
+  int64_t count = 1;
+  for (const int64_t extent : extents) count *= extent;
+  int worst = 1;
+  std::vector<std::vector<int64_t>> lanes;
+  for (int64_t i = 0; i < count; ++i) {
+    std::vector<int64_t> at(extents.size());
+    int64_t rest = i;
+    for (size_t d = extents.size(); d-- > 0; rest /= extents[d]) at[d] = rest % extents[d];
+    at.back() *= piece;
+    lanes.push_back(std::move(at));
+    if (int64_t(lanes.size()) < kMatrixRows && i + 1 < count) continue;
+    worst = std::max(worst, layout::bank_conflict_ways(l, lanes, int(elem_bytes), kPieceBytes));
+    lanes.clear();
+  }
+  return worst;
+}
+
 class Operands : public ir::Visitor {
  public:
   Operands(ir::Kernel& kernel, const CudaTarget& target, std::vector<Remark>& remarks)
@@ -62,17 +85,28 @@ class Operands : public ir::Visitor {
     if (ways == 1 || !seen_.insert(id).second) return;
     remarks_.push_back(
         {.kind = "bank_conflicts",
-         .text = fmt::format("reads of {} take {} times as long as they could: that many rows of a matrix "
+         .text = fmt::format("reads of {} take up to {} times as long as they could: that many rows of a matrix "
                              "that a gemm reads at once begin in the same memory banks; "
                              "T::make_swizzled_layout spreads them",
                              tile.name, ways),
          .loc = *tile.annotated});
   }
-  // Vectors of 16 bytes were possible, had the author not placed the elements otherwise.
+  // Of copies that the author's layout makes slow.
   void remark_copy(const OpStmt& op, const Loc& loc) {
     const Tile &from = kernel_.tile(op.tiles[0].tile), &to = kernel_.tile(op.tiles[1].tile);
     if (from.space != ir::Space::global || to.space != ir::Space::shared || !to.annotated) return;
-    if (!target_.has_cp_async() || has_pieces(to) || !seen_copies_.insert(op.tiles[1].tile).second) return;
+    if (!target_.has_cp_async() || !seen_copies_.insert(op.tiles[1].tile).second) return;
+    if (has_pieces(to)) {
+      const int ways = worst_write(*to.layout, bytes_of(to.dtype));
+      if (ways == 1) return;
+      remarks_.push_back(
+          {.kind = "bank_conflicts",
+           .text = fmt::format("copies to {} take up to {} times as long as they could: that many pieces "
+                               "of 16 bytes that are written at once lie in the same memory banks",
+                               to.name, ways),
+           .loc = *to.annotated});
+      return;
+    }
     remarks_.push_back({.kind = "element_copy",
                         .text = fmt::format("the copy to {} goes element by element: in its layout the rows are no "
                                             "aligned pieces of {} bytes",

@@ -121,6 +121,28 @@ TEST(LayoutErrors, OwnersOfElements) {
   expect_hint(shared, "threads that hold one element of a tile hold the same elements of it");
 }
 
+TEST(LayoutErrors, MoreElementsThanAreLookedAt) {
+  const int64_t huge = int64_t(1) << 40;
+  const auto of = [&](bool shared) {
+    return refusal_of([&] {
+      in_kernel([&](auto, auto, auto) {
+        if (shared) {
+          auto s = T::alloc_shared({4096, 4096}, T::f32, "s");
+          AT(T::annotate_layout(s, T::Layout("(4096,4096):(4096,3)")));
+        } else {
+          auto f = T::alloc_fragment({huge, huge}, T::f32, "f");
+          AT(T::annotate_layout(f, T::make_fully_replicated_layout_fragment(f)));
+        }
+      });
+    });
+  };
+  expect_unsupported(of(true), "annotate_layout: s has 16777216 elements, too many to check that no two share a place");
+  const Refusal fragment = of(false);
+  EXPECT_TRUE(fragment.refused);
+  EXPECT_NE(fragment.kind, tilewright::ErrorKind::internal) << fragment.report;
+  EXPECT_EQ(fragment.line, broken_line);
+}
+
 TEST(LayoutErrors, Notation) {
   expect_refused(refused([](auto&, auto&) { AT(T::Layout("(4,4:(4,1)")); }),
                  "layout '(4,4:(4,1)': , is expected at column 5");
@@ -141,7 +163,9 @@ TEST(LayoutErrors, FunctionsThatAreNoLayouts) {
                      "the layout of [5, 5] is not made of strides and a swizzle");
   const Refusal negative = refused([](auto&, auto&) { AT(T::Layout({4}, [](int64_t i) { return 2 - i; })); });
   expect_refused(negative, "the layout puts element [3] at offset -1");
-  expect_hint(negative, "offsets are 0 or more");
+  expect_hint(negative, "offsets are 0 to 1099511627776");
+  expect_refused(refused([](auto&, auto&) { AT(T::Layout({3}, [](int64_t i) { return i * (int64_t(1) << 61); })); }),
+                 "the layout puts element [1] at offset 2305843009213693952");
   expect_unsupported(refused([](auto&, auto&) {
                        AT(T::Layout({2048, 1024}, [](int64_t i, int64_t j) { return i + j; }));
                      }),
@@ -201,6 +225,8 @@ TEST(LayoutErrors, RowsThatASpanDoesNotDivide) {
                  "make_swizzled_layout: a swizzle over 48 bytes of a shape with 2 dimensions, elements of 2 bytes");
   expect_refused(of({16, 32}, T::f16, [](auto& t) { AT(T::make_padded_layout(t, -1)); }),
                  "make_padded_layout: -1 elements behind the rows of a tile with 2 dimensions");
+  expect_refused(of({16, 32}, T::f16, [](auto& t) { AT(T::make_padded_layout(t, INT64_MAX)); }),
+                 "make_padded_layout: 9223372036854775807 elements behind the rows of a tile with 2 dimensions");
   expect_refused(of({16, 32}, T::f32, [](auto& t) { AT(T::make_mma_accumulator_fragment(t, 2, 3)); }),
                  "make_mma_accumulator_fragment: 2 x 3 warps of a block of 128 threads, for a tile with 2 dimensions");
 }

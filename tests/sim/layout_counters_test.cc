@@ -105,6 +105,27 @@ TEST_F(CountedLayout, PaddingSpreadsRows) {
   EXPECT_EQ(padded.remarks, Kinds());
 }
 
+// Rows of 64 bytes and 16 behind: two rows are written at once, whose first and last pieces meet in one bank.
+TEST_F(CountedLayout, WritesOfTwoRowsMeet) {
+  const auto copied = [](const Place& place) {
+    return T::prim_func("copied", [&] {
+      auto A = T::tensor("A", {kSize, kSize}, T::f16), B = T::tensor("B", {kSize, kSize}, T::f16);
+      auto C = T::tensor("C", {kSize, kSize}, T::f16);
+      auto [bx] = T::Kernel({8}, {.threads = 128});
+      auto s = T::alloc_shared({256, 32}, T::f16, "s");
+      if (place) T::annotate_layout(s, place(s));
+      T::copy(A(0, bx * 32), s);
+      for (auto [i, j] : T::Parallel(256, 32)) C(i, bx * 32 + j) = s(i, j) + B(i, bx * 32 + j);
+    });
+  };
+  const Counted rows = counted(copied({}));
+  const Counted padded = counted(copied([](const T::Tile& t) { return T::make_padded_layout(t, 8); }));
+  EXPECT_EQ(padded.result, rows.result);
+  EXPECT_EQ(rows.remarks, Kinds());
+  EXPECT_EQ(padded.remarks, (Kinds{"bank_conflicts"}));
+  EXPECT_GT(padded.total.shared.excess(), rows.total.shared.excess());
+}
+
 // A narrower span leaves rows together that are four lines apart.
 TEST_F(CountedLayout, HalfOfTheBanksIsTwoWays) {
   const Place half = [](const T::Tile&) {

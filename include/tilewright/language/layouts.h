@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -117,6 +119,26 @@ Fragment make_mma_accumulator_fragment(const Tile& tile, int64_t warps_m, int64_
 // for a tile, anywhere in its kernel. It changes no result, and nothing on the CPU.
 void annotate_layout(const Tile& tile, const Layout& layout, SourcePos pos = SourcePos::here());
 void annotate_layout(const Tile& tile, const Fragment& fragment, SourcePos pos = SourcePos::here());
+// Several tiles: {{a, layout}, {c, fragment}}.
+class Annotation {
+ public:
+  Annotation(const Tile& tile, const Layout& layout) : tile_(tile), layout_(layout) {}
+  Annotation(const Tile& tile, const Fragment& fragment) : tile_(tile), fragment_(fragment) {}
+  void make(SourcePos pos) const {
+    if (layout_)
+      annotate_layout(tile_, *layout_, pos);
+    else
+      annotate_layout(tile_, *fragment_, pos);
+  }
+
+ private:
+  Tile tile_;
+  std::optional<Layout> layout_ = {};
+  std::optional<Fragment> fragment_ = {};
+};
+inline void annotate_layout(std::initializer_list<Annotation> annotations, SourcePos pos = SourcePos::here()) {
+  for (const Annotation& one : annotations) one.make(pos);
+}
 // Reads of the tensor outside its shape yield `value` in this kernel.
 void annotate_safe_value(const Tile& tensor, double value, SourcePos pos = SourcePos::here());
 
