@@ -63,6 +63,10 @@ TEST(LayoutCases, OperandsLieAsTheAuthorSays) {
     T::annotate_layout(a, T::make_padded_layout(a, 8));
     T::annotate_layout(b, T::make_padded_layout(b, 1));
   });
+  // Rows that begin at multiples of 8 bytes only.
+  expect_product([](auto& a, auto& b, auto&) {
+    T::annotate_layout({{a, T::make_padded_layout(a, 4)}, {b, T::make_padded_layout(b, 4)}});
+  });
   // Column by column, and with elements exchanged inside the pieces of 16 bytes.
   expect_product([](auto& a, auto& b, auto&) {
     T::annotate_layout(a, T::Layout({64, 32}, [](int64_t i, int64_t j) { return i + 64 * j; }));
