@@ -12,6 +12,7 @@
 #include <tilewright/error.h>
 #include <tilewright/language/expressions.h>
 #include <tilewright/language/kernels.h>
+#include <tilewright/language/layouts.h>
 #include <tilewright/language/operations.h>
 #include <tilewright/language/tiles.h>
 #include <tilewright/program.h>

@@ -111,7 +111,8 @@ std::string describe_tiles(const ir::Program& lowered) {
   for (const ir::Kernel& kernel : lowered.kernels) {
     for (const ir::Tile& tile : kernel.tiles) {
       if (!tile.on_chip() || tile.unchecked || tile.rank() == 0 || !tile.origin.empty()) continue;
-      out += fmt::format("  {:<16} {}\n", tile.name, ir::describe(tile));
+      const std::string why = ir::to_string(tile.placed);
+      out += fmt::format("  {:<16} {}{}\n", tile.name, ir::describe(tile), why.empty() ? "" : "  # " + why);
     }
   }
   return out;

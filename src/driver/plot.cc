@@ -90,7 +90,8 @@ std::vector<PlottedTile> plotted_tiles(const Program& program, const std::string
                    .description = ir::describe(tile),
                    .shape = shape_of(tile),
                    .place = place_of(tile),
-                   .is_fragment = tile.fragment.has_value()});
+                   .is_fragment = tile.fragment.has_value(),
+                   .why = ir::to_string(tile.placed)});
   }
   return out;
 }
@@ -110,10 +111,14 @@ std::string plot(const Program& program, const std::string& tile, const PlotOpti
                           : fmt::format("tiles are {}", fmt::join(names, ", ")));
   }
   const ir::Tile& t = found->tile;
-  const std::string title = fmt::format("{} of {}: {}  {}", t.name, found->kernel, ir::describe(t), place_of(t));
+  const std::string title = fmt::format("{} of {}: {}  {}{}", t.name, found->kernel, ir::describe(t), place_of(t),
+                                        t.placed.why.empty() ? "" : "  # " + ir::to_string(t.placed));
   const std::vector<layout::DrawRange> region = region_of(options, shape_of(t));
   if (options.format == PlotFormat::text)
     return t.fragment ? layout::draw_text(*t.fragment, region) : layout::draw_text(*t.layout, region);
+  if (options.format == PlotFormat::png) {
+    return t.fragment ? layout::draw_png(*t.fragment, region) : layout::draw_png(*t.layout, bytes_of(t.dtype), region);
+  }
   return t.fragment ? layout::draw_svg(*t.fragment, title, region)
                     : layout::draw_svg(*t.layout, bytes_of(t.dtype), title, region);
 }

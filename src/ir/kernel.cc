@@ -11,8 +11,8 @@ namespace {
 bool equal_tiles(const Tile& a, const Tile& b) {
   return a.name == b.name && a.space == b.space && a.dtype == b.dtype && equal(a.shape, b.shape) &&
          a.tensor == b.tensor && same_double(a.safe_value, b.safe_value) && a.layout == b.layout &&
-         a.fragment == b.fragment && a.stages == b.stages && a.view_of == b.view_of && a.packed == b.packed &&
-         a.unchecked == b.unchecked && a.origin == b.origin;
+         a.fragment == b.fragment && a.annotated.has_value() == b.annotated.has_value() && a.stages == b.stages &&
+         a.view_of == b.view_of && a.packed == b.packed && a.unchecked == b.unchecked && a.origin == b.origin;
 }
 
 bool equal_vars(const Expr& a, const Expr& b) { return a && b ? equal(a, b) : !a && !b; }

@@ -210,6 +210,9 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
     tile.layout = parsed_at(layout::parse, *text, loc);
   } else if (attr == "fragment" && text) {
     tile.fragment = parsed_at(layout::parse_fragment, *text, loc);
+  } else if (attr == "annotated" && std::holds_alternative<bool>(value)) {
+    tile.annotated = std::get<bool>(value) ? std::optional(tile.loc) : std::nullopt;
+    if (tile.annotated) tile.placed = {.why = "the author", .loc = tile.loc};
   } else if (attr == "stages" && number && *number >= std::numeric_limits<int>::min() && *number <= kMaxInt) {
     tile.stages = int(*number);
   } else if (attr == "view_of" && number && *number >= std::numeric_limits<int>::min() && *number <= kMaxInt) {
@@ -223,8 +226,8 @@ void Parser::set_tile_attr(Tile& tile, const std::string& attr, const AttrValue&
   } else {
     throw invalid_kernel(loc, "a tile has no attribute {} of this form", name_text(attr))
         .hint(
-            "tiles have safe (a real), layout and fragment (strings), stages and view_of (ints), packed and unchecked "
-            "(bools), origin (a string)");
+            "tiles have safe (a real), layout and fragment (strings), stages and view_of (ints), annotated, packed and "
+            "unchecked (bools), origin (a string)");
   }
 }
 

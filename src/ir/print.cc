@@ -119,6 +119,7 @@ void Printer::tile(const Tile& tile) {
   if (float_text(tile.safe_value) != "0.0") attrs.emplace_back("safe", tile.safe_value);
   if (tile.fragment) attrs.emplace_back("fragment", layout::to_string(*tile.fragment));
   if (tile.layout) attrs.emplace_back("layout", layout::to_string(*tile.layout));
+  if (tile.annotated) attrs.emplace_back("annotated", true);
   if (tile.stages != 1) attrs.emplace_back("stages", int64_t(tile.stages));
   if (tile.view_of != -1) attrs.emplace_back("view_of", int64_t(tile.view_of));
   if (tile.packed) attrs.emplace_back("packed", true);

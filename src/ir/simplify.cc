@@ -68,14 +68,18 @@ Expr ExprSimplifier::select_parts(const Expr& e) {
   return select(condition, then, simplify_where(e.arg(2), negation(condition)), e.loc());
 }
 
-// Where a is false, a && b is false whatever b is; so b may take a for granted, and a may take b.
+// Where a is false, a && b is false whatever b is; so b may take a for granted, and a may take b. Both are evaluated,
+// though: an index of a tile must stay inside where the other side is false, too.
 Expr ExprSimplifier::logical_parts(const Expr& e) {
   const bool is_and = e.is(ExprKind::logical_and);
   const Expr a = simplify(e.arg(0));
   if (a.as_int()) return (*a.as_int() != 0) == is_and ? simplify(e.arg(1)) : a;
-  const Expr b = simplify_where(e.arg(1), is_and ? a : negation(a));
+  const auto where = [this, is_and](const Expr& side, const Expr& other) {
+    return reads_tile(side) ? simplify(side) : simplify_where(side, is_and ? other : negation(other));
+  };
+  const Expr b = where(e.arg(1), a);
   if (b.as_int()) return (*b.as_int() != 0) == is_and ? a : b;
-  const Expr again = simplify_where(a, is_and ? b : negation(b));
+  const Expr again = where(a, b);
   if (again.as_int()) return (*again.as_int() != 0) == is_and ? b : again;
   const bool same = equal(a, e.arg(0)) && equal(b, e.arg(1));
   return same ? e : binary(e.kind(), a, b, e.loc());

@@ -16,6 +16,12 @@ std::string_view to_string(Space space) {
   return "?";
 }
 
+std::string to_string(const Placement& placement) {
+  if (placement.why.empty() || !placement.loc.known()) return placement.why;
+  const std::string_view path = placement.loc.path();
+  return fmt::format("{} at {}:{}", placement.why, path.substr(path.rfind('/') + 1), placement.loc.line);
+}
+
 std::vector<int64_t> Tile::extents() const {
   std::vector<int64_t> out;
   for (const Expr& e : shape) {

@@ -19,6 +19,13 @@ enum class Space : uint8_t {
 };
 std::string_view to_string(Space space);
 
+// What gave a tile its layout or fragment, for reports: no part of the program, like a position.
+struct Placement {
+  std::string why;  // "gemm", "the author", ...
+  Loc loc = {};     // of the statement, where it is one
+};
+std::string to_string(const Placement& placement);  // "gemm at a.cc:12"; empty where nothing did
+
 struct Tile {
   std::string name;
   Space space = Space::shared;
@@ -28,6 +35,9 @@ struct Tile {
   double safe_value = 0;                          // what an out-of-bounds read of a global tile yields
   std::optional<layout::Layout> layout;           // on chip; filled by passes (elements, not bytes)
   std::optional<layout::Fragment> fragment = {};  // fragment tiles; filled by inference
+  // Where the author says that the layout or the fragment is his: passes keep it, or drop it with a remark.
+  std::optional<Loc> annotated = {};
+  Placement placed = {};
   int stages = 1;
   TileId view_of = -1;     // the row whose storage this one names by another shape or dtype; -1: storage of its own
   bool packed = false;     // on chip: elements lie as in global memory, for views; set by passes

@@ -91,7 +91,6 @@ class ProgramChecker {
   void check_tile(const Tile& tile);
   void check_tensor_row(const Tile& tile);
   void check_tile_shape(const Tile& tile);
-  void check_safe_value(const Tile& tile) const;
 
   const Program& program_;
   VarScopes scopes_;
@@ -229,6 +228,7 @@ void ProgramChecker::check_kernel(const Kernel& kernel) {
     check_tile(tile);
   }
   verify_tile_views(program_, kernel);
+  verify_annotated(kernel);
   const bool has_tables = !kernel.roles.empty() || !kernel.channels.empty() || !kernel.maps.empty();
   if (has_tables && !exprs_.structure_only()) refuse_tables(kernel.loc);
   verify_tables(program_, kernel);
@@ -283,28 +283,14 @@ void ProgramChecker::check_tile_shape(const Tile& tile) {
       .hint("split it over blocks or loops");
 }
 
-// The value of `dtype` next to `value`.
-double nearest(DType dtype, double value) {
-  if (is_float(dtype)) return constant_of(dtype, value);
-  const int64_t i = saturate_to_int(dtype, value);
-  return dtype == DType::u64 ? double(uint64_t(i)) : double(i);
-}
-
-void ProgramChecker::check_safe_value(const Tile& tile) const {
-  const double value = tile.safe_value, close = nearest(tile.dtype, value);
-  if (value == close || (std::isnan(value) && is_float(tile.dtype))) return;
-  throw invalid_kernel(tile.loc, "the safe value {} of {} is not a value of {}", float_text(value), tile.name,
-                       to_string(tile.dtype))
-      .hint(fmt::format("the nearest is {}", float_text(close)));
-}
-
 void ProgramChecker::check_tile(const Tile& tile) {
   check_tensor_row(tile);
   if (tile.stages < 1) {
     throw invalid_kernel(tile.loc, "tile {} has {} stages", tile.name, tile.stages).hint("a tile has at least 1 stage");
   }
   check_tile_shape(tile);
-  check_safe_value(tile);
+  check_safe_value(tile, tile.safe_value, tile.loc);
+  if (tile.annotated) return;  // verify_annotated says more
   if (tile.fragment && (tile.space != Space::fragment || tile.fragment->shape() != tile.extents())) {
     throw invalid_kernel(tile.loc, "the fragment {} does not fit tile {}", layout::to_string(*tile.fragment), tile.name)
         .note(fmt::format("{}  {}", tile.name, describe(tile)), tile.loc)
@@ -318,7 +304,22 @@ void ProgramChecker::check_tile(const Tile& tile) {
   }
 }
 
+// The value of `dtype` next to `value`.
+double nearest(DType dtype, double value) {
+  if (is_float(dtype)) return constant_of(dtype, value);
+  const int64_t i = saturate_to_int(dtype, value);
+  return dtype == DType::u64 ? double(uint64_t(i)) : double(i);
+}
+
 }  // namespace
+
+void check_safe_value(const Tile& tile, double value, const Loc& loc) {
+  const double close = nearest(tile.dtype, value);
+  if (value == close || (std::isnan(value) && is_float(tile.dtype))) return;
+  throw invalid_kernel(loc, "the safe value {} of {} is not a value of {}", float_text(value), tile.name,
+                       to_string(tile.dtype))
+      .hint(fmt::format("the nearest is {}", float_text(close)));
+}
 
 void check_name(std::string_view name, const Loc& loc) {
   if (name.size() > kMaxNameLength) {

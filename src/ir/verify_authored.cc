@@ -17,8 +17,13 @@ namespace {
 
 void check_tile(const Tile& tile) {
   const auto fail = [&](std::string_view what) { refuse(tile.loc, fmt::format("tile {} {}", tile.name, what)); };
-  if (tile.layout) fail("has a layout");
-  if (tile.fragment) fail("has a fragment");
+  if (tile.layout && !tile.annotated) fail("has a layout");
+  if (tile.fragment && !tile.annotated) fail("has a fragment");
+  if (tile.annotated && tile.layout.has_value() == tile.fragment.has_value()) {
+    throw invalid_kernel(tile.loc, "tile {} is annotated, but has {}", tile.name,
+                         tile.layout ? "both a layout and a fragment" : "neither a layout nor a fragment")
+        .hint("give one of them, or leave annotated out");
+  }
   if (tile.stages != 1) fail(fmt::format("has {} stages", tile.stages));
   if (tile.packed) fail("is packed");
   if (tile.unchecked) fail("is unchecked");

@@ -97,6 +97,11 @@ void verify_tables(const Program& program, const Kernel& kernel);
 // The table on a loop: ir/verify_schedule.cc has the rules.
 void verify_schedule(const ForStmt& loop, const Kernel& kernel, const Loc& loc);
 
+// Throws where `value` is no value of the tile's dtype.
+void check_safe_value(const Tile& tile, double value, const Loc& loc);
+// The layouts and fragments of a kernel's tiles that are the author's, the shapes of the tiles checked before.
+void verify_annotated(const Kernel& kernel);
+
 // Statements of one kernel's body.
 void verify_body(const Kernel& kernel, VarScopes& scopes, ExprChecker& exprs);
 // Reads of on-chip tiles that no earlier statement can have written.

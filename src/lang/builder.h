@@ -26,6 +26,11 @@ class Builder {
   ir::Expr add_scalar(std::string name, DType dtype, ir::ScalarKind kind, Loc loc);
   int add_tile(ir::Space space, std::string name, std::vector<ir::Expr> shape, DType dtype, Loc loc);
 
+  // The place of a tile's elements, as the author says: a layout or a fragment.
+  void annotate(int handle, std::optional<layout::Layout> layout, std::optional<layout::Fragment> fragment, Loc loc);
+  // What reads of a tensor outside its shape yield in the open kernel.
+  void annotate_safe_value(int handle, double value, const Loc& loc);
+
   // Another name for the storage of a tile or tensor; `word` is the author's.
   int add_view(std::string_view word, int handle, std::vector<ir::Expr> shape, DType dtype, Loc loc);
 

@@ -1,6 +1,7 @@
 #include "layout/draw.h"
 
 #include "layout/checked.h"
+#include "layout/png.h"
 
 #include <algorithm>
 #include <functional>
@@ -118,6 +119,37 @@ std::string svg_of(const Table& t, std::string_view title, int64_t width,
   return out + "</svg>\n";
 }
 
+// ---- PNG ----
+
+constexpr int64_t kMaxPixels = int64_t(1) << 24;
+
+// Without a title and explanations: a raster shows cells alone.
+std::string png_of(const Table& t, const std::function<Cell(int64_t row, int64_t col)>& cell) {
+  std::vector<Cell> cells;
+  size_t longest = 1;
+  for (int64_t i = 0; i < t.rows(); ++i) {
+    for (int64_t j = 0; j < t.cols(); ++j) longest = std::max(longest, cells.emplace_back(cell(i, j)).label.size());
+  }
+  constexpr int64_t kMargin = 4;
+  const int64_t width = int64_t(longest) * Raster::kGlyphStep - 1 + 2 * kMargin;
+  const int64_t height = Raster::kGlyphHeight + 2 * kMargin;
+  if (cells.empty() || int64_t(cells.size()) > kMaxPixels / (width * height)) {
+    throw invalid_kernel({}, "{} cells of {} x {} pixels are no picture of 1 to {} pixels", cells.size(), width, height,
+                         kMaxPixels)
+        .hint("choose a region, or SVG, which is smaller");
+  }
+  Raster raster(t.cols() * width + 1, t.rows() * height + 1);
+  raster.color({0x66, 0x66, 0x66});  // colour 0, which the raster is made of, and which stays between the cells
+  const uint8_t ink = raster.color({0, 0, 0});
+  for (size_t i = 0; i < cells.size(); ++i) {
+    const int64_t x = int64_t(i) % t.cols() * width + 1, y = int64_t(i) / t.cols() * height + 1;
+    raster.fill(x, y, width - 1, height - 1, raster.color(hsl(cells[i].hue, 70, cells[i].lightness)));
+    const int64_t gap = (int64_t(longest) - int64_t(cells[i].label.size())) * Raster::kGlyphStep / 2;
+    raster.text(x + kMargin + gap - 1, y + kMargin - 1, cells[i].label, ink);
+  }
+  return raster.png();
+}
+
 std::string coordinates_text(std::span<const int64_t> at) { return fmt::format("({})", fmt::join(at, ", ")); }
 
 // ---- Fragments ----
@@ -182,18 +214,39 @@ std::string draw_text(const Layout& layout, DrawRegion region) {
   return text_of(t, [&](int64_t row, int64_t col) { return std::to_string(layout(t.at(row, col))); });
 }
 
-std::string draw_svg(const Layout& layout, int elem_bytes, std::string_view title, DrawRegion region) {
+namespace {
+
+std::function<Cell(int64_t, int64_t)> offset_cells(const Layout& layout, int elem_bytes, const Table& t) {
   if (elem_bytes < 1) throw invalid_kernel({}, "elements of {} bytes cannot be drawn", elem_bytes).hint("at least 1");
-  constexpr int kBanks = 32, kWordBytes = 4, kCellWidth = 34;
-  const Table t = table_of(layout.shape(), region);
+  constexpr int kBanks = 32, kWordBytes = 4;
   checked_mul(layout.cosize(), elem_bytes);
-  return svg_of(t, title.empty() ? to_string(layout) : title, kCellWidth, [&](int64_t row, int64_t col) {
+  return [&layout, elem_bytes, &t](int64_t row, int64_t col) {
     const std::vector<int64_t> at = t.at(row, col);
     const int64_t offset = layout(at), bank = offset * elem_bytes / kWordBytes % kBanks;
     return Cell{.label = std::to_string(offset),
                 .explanation = fmt::format("{} offset {} bank {}", coordinates_text(at), offset, bank),
                 .hue = bank * 360 / kBanks};
-  });
+  };
+}
+
+std::function<Cell(int64_t, int64_t)> owner_cells(const Owners& owners, const Table& t) {
+  return [&owners, &t](int64_t row, int64_t col) {
+    const std::vector<int64_t> at = t.at(row, col);
+    return owner_cell(owners.of(at), at);
+  };
+}
+
+}  // namespace
+
+std::string draw_svg(const Layout& layout, int elem_bytes, std::string_view title, DrawRegion region) {
+  constexpr int kCellWidth = 34;
+  const Table t = table_of(layout.shape(), region);
+  return svg_of(t, title.empty() ? to_string(layout) : title, kCellWidth, offset_cells(layout, elem_bytes, t));
+}
+
+std::string draw_png(const Layout& layout, int elem_bytes, DrawRegion region) {
+  const Table t = table_of(layout.shape(), region);
+  return png_of(t, offset_cells(layout, elem_bytes, t));
 }
 
 std::string draw_text(const Fragment& fragment, DrawRegion region) {
@@ -206,10 +259,13 @@ std::string draw_svg(const Fragment& fragment, std::string_view title, DrawRegio
   constexpr int kCellWidth = 62;
   const Table t = table_of(fragment.shape(), region);
   const Owners owners(fragment, t);
-  return svg_of(t, title.empty() ? to_string(fragment) : title, kCellWidth, [&](int64_t row, int64_t col) {
-    const std::vector<int64_t> at = t.at(row, col);
-    return owner_cell(owners.of(at), at);
-  });
+  return svg_of(t, title.empty() ? to_string(fragment) : title, kCellWidth, owner_cells(owners, t));
+}
+
+std::string draw_png(const Fragment& fragment, DrawRegion region) {
+  const Table t = table_of(fragment.shape(), region);
+  const Owners owners(fragment, t);
+  return png_of(t, owner_cells(owners, t));
 }
 
 }  // namespace tilewright::layout

@@ -27,11 +27,15 @@ std::string draw_text(const Layout& layout, DrawRegion region = {});
 // pointer is explained: coordinates, offset, bank. `title` stands above the table; it may be any text.
 std::string draw_svg(const Layout& layout, int elem_bytes, std::string_view title = {}, DrawRegion region = {});
 
+// The same cells as PNG, without title and explanations; at most 2^24 pixels.
+std::string draw_png(const Layout& layout, int elem_bytes, DrawRegion region = {});
+
 // Cells are "t<thread>.<register>" of the owner with replica 0; "*" marks elements that other threads hold as well, "-"
 // those that nobody holds.
 std::string draw_text(const Fragment& fragment, DrawRegion region = {});
 // As SVG; cells are coloured by thread, a warp has one shade. What lies under the pointer is explained: coordinates,
 // and each owner with its warp, lane and register.
 std::string draw_svg(const Fragment& fragment, std::string_view title = {}, DrawRegion region = {});
+std::string draw_png(const Fragment& fragment, DrawRegion region = {});
 
 }  // namespace tilewright::layout

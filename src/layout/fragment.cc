@@ -159,6 +159,28 @@ bool contains(const Fragment& a, const Fragment& b) {
   return true;
 }
 
+Fragment coalesced(const Fragment& fragment) {
+  const auto joined = [](const std::vector<FragmentMode>& modes) {
+    std::vector<FragmentMode> out;
+    for (FragmentMode m : modes) {
+      if (m.extent == 1) continue;
+      if (m.stride == 0) m.dim = -1;
+      if (m.dim < 0) m.stride = 0;
+      const bool goes_on =
+          !out.empty() && out.back().dim == m.dim && m.stride == checked_mul(out.back().extent, out.back().stride);
+      if (goes_on)
+        out.back().extent *= m.extent;
+      else
+        out.push_back(m);
+    }
+    return out;
+  };
+  std::vector<FragmentMode> regs = joined(fragment.reg_modes());
+  // Registers of no dimension do not exist: such a mode repeats what the thread holds.
+  for (FragmentMode& m : regs) m.dim = std::max(m.dim, 0);
+  return Fragment(fragment.shape(), joined(fragment.thread_modes()), std::move(regs));
+}
+
 Fragment reduced(const Fragment& fragment, int dim, bool keep_dim) {
   const auto moved = [&](FragmentMode m) {
     if (!keep_dim && m.dim > dim) --m.dim;

@@ -88,6 +88,9 @@ bool is_unique(const Fragment& fragment);
 // For every element, the threads that own it in `b` are among those that own it in `a`.
 bool contains(const Fragment& a, const Fragment& b);
 
+// The same function with as few modes as possible. What has one result is one function.
+Fragment coalesced(const Fragment& fragment);
+
 // ---- making fragments ----
 // The result of reducing `dim`: thread modes along it become replicas, register modes along it vanish.
 Fragment reduced(const Fragment& fragment, int dim, bool keep_dim = false);

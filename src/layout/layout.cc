@@ -3,6 +3,7 @@
 #include "layout/checked.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tilewright::layout {
 
@@ -185,6 +186,50 @@ Layout column_panels(int64_t rows, int64_t cols, int64_t width) {
   }
   return Layout({{{.extent = rows, .stride = width}},
                  {{.extent = width, .stride = 1}, {.extent = cols / width, .stride = checked_mul(rows, width)}}});
+}
+
+int64_t widest_span_bytes(std::span<const int64_t> extents, int64_t elem_bytes) {
+  if (extents.size() < 2 || elem_bytes < 1 || 16 % elem_bytes != 0) return 0;
+  for (const int64_t span : {128, 64, 32}) {
+    if (extents.back() % (span / elem_bytes) == 0) return span;
+  }
+  return 0;
+}
+
+Layout swizzled_panels(std::span<const int64_t> extents, int64_t elem_bytes, int64_t span_bytes) {
+  const bool is_span = span_bytes == 128 || span_bytes == 64 || span_bytes == 32;
+  if (!is_span || extents.size() < 2 || elem_bytes < 1 || 16 % elem_bytes != 0) {
+    throw invalid_kernel({}, "a swizzle over {} bytes of a shape with {} dimensions, elements of {} bytes", span_bytes,
+                         extents.size(), elem_bytes)
+        .hint("spans are 128, 64 and 32 bytes, of rows of elements of up to 16 bytes");
+  }
+  const int64_t width = span_bytes / elem_bytes, rows = extents[extents.size() - 2], cols = extents.back();
+  if (cols % width != 0) {
+    const int64_t fits = widest_span_bytes(extents, elem_bytes);
+    throw invalid_kernel({}, "rows of {} bytes do not divide into {} bytes", cols * elem_bytes, span_bytes)
+        .hint(fits > 0 ? fmt::format("{} bytes do", fits) : fmt::format("{} columns would", round_up(cols, width)));
+  }
+  std::vector<Dim> dims(extents.size());
+  dims.back() = {{.extent = width, .stride = 1}};
+  if (cols > width) dims.back().push_back({.extent = cols / width, .stride = checked_mul(rows, width)});
+  dims[extents.size() - 2] = {{.extent = rows, .stride = width}};
+  int64_t outer = checked_mul(rows, cols);
+  for (size_t d = extents.size() - 2; d-- > 0;) {
+    dims[d] = {{.extent = extents[d], .stride = outer}};
+    outer = checked_mul(outer, std::max<int64_t>(extents[d], 1));
+  }
+  // Piece bits of the offset come first, then those of the 128-byte line.
+  const auto log2 = [](int64_t x) { return int(std::bit_width(uint64_t(x))) - 1; };
+  return Layout(std::move(dims), {.bits = log2(span_bytes / 16), .base = log2(16 / elem_bytes), .shift = 3});
+}
+
+Layout staged(const Layout& layout, int64_t num_stages, int64_t elem_bytes) {
+  const Swizzle& s = layout.swizzle();
+  int64_t multiple = std::max<int64_t>(1, 128 / elem_bytes);
+  if (s.bits > 0) multiple = std::max(multiple, int64_t(1) << (s.base + s.shift + s.bits));
+  std::vector<Dim> dims = layout.dims();
+  dims.insert(dims.begin(), {{.extent = num_stages, .stride = round_up(layout.cosize(), multiple)}});
+  return Layout(std::move(dims), s);
 }
 
 int64_t stride_of(const Layout& layout, size_t dim) {

@@ -143,6 +143,16 @@ Layout padded_row_major(std::span<const int64_t> extents, int64_t leading_dimens
 // [rows, cols] as panels of `width` columns, each row-major and contiguous; cols is a multiple of width.
 Layout column_panels(int64_t rows, int64_t cols, int64_t width);
 
+// The last two of the extents as panels of `span_bytes` (32, 64 or 128) a row, each contiguous, the 16-byte pieces of
+// a row exchanged by the row's number: eight rows that follow each other begin in different memory banks. These are
+// the swizzles of the hardware (PTX ISA 5.5.7). Rows are multiples of the span.
+Layout swizzled_panels(std::span<const int64_t> extents, int64_t elem_bytes, int64_t span_bytes);
+// The widest of 128, 64 and 32 bytes that divides the rows; 0: none does, or elements have more than 16 bytes.
+int64_t widest_span_bytes(std::span<const int64_t> extents, int64_t elem_bytes);
+// Copies of a layout as a new first dimension, `elem_bytes` the size of an element: each begins at a multiple of 128
+// bytes and of what the swizzle permutes, so that all of them look alike.
+Layout staged(const Layout& layout, int64_t num_stages, int64_t elem_bytes);
+
 // ---- facts ----
 // The stride of a dimension that is one mode (or of extent 1 or 0); throws for several modes.
 int64_t stride_of(const Layout& layout, size_t dim);

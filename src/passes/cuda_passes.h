@@ -12,8 +12,8 @@
 namespace tilewright::passes {
 
 // Requires a verified program. Establishes that operations without an instruction of their own are their expansions;
-// those with one (cuda_select.h), and copies from tensors to shared tiles, stay. Adds a remark for each gemm that is
-// expanded.
+// those with one (cuda_select.h), and copies from tensors to shared tiles, stay. Adds a remark for each gemm,
+// reduction and scan that is expanded.
 ir::Program expand_unselected(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks);
 
 // Requires a verified program. Establishes that tiles with views, and the views, are row-major and not distributed: a
@@ -24,8 +24,9 @@ ir::Program place_views(ir::Program program, std::vector<Remark>& remarks);
 // its uses cannot share, or that does not fit into registers, moves to shared memory, with a remark.
 ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks);
 
-// Requires fragments. Establishes swizzled layouts on the shared operands of tensor-core products.
-ir::Program plan_operands(ir::Program program, const CudaTarget& target);
+// Requires fragments. Establishes layouts on the shared operands of tensor-core products: the author's, or swizzled
+// ones. Adds a remark where the author's makes reads wait for memory banks, or copies go element by element.
+ir::Program plan_operands(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks);
 
 // Requires operand layouts. Establishes that pipelined loops with several stages whose loads can be asynchronous are
 // written out: the loads of num_stages - 1 iterations first, then in each iteration a wait, the loads of the iteration

@@ -58,12 +58,14 @@ const char* why_no_mma(const OpStmt& op, const Kernel& kernel, const CudaTarget&
   constexpr const char* kExtents = "m and k must be multiples of 16, and n of 8";
   for (const Tile* tile : {&a, &b}) {
     if (!tile->on_chip() || tile->space == ir::Space::local) return "an operand is not in shared memory";
-    if (!swizzled_panels(tile->extents(), 2)) return kExtents;
+    if (!tile->annotated && !swizzled_panels(tile->extents(), 2)) return kExtents;
   }
   const ops::GemmShape shape = ops::gemm_shape(op);
   const bool fits =
       shape.m > 0 && shape.m % 16 == 0 && shape.n > 0 && shape.n % 8 == 0 && shape.k > 0 && shape.k % 16 == 0;
-  return fits ? nullptr : kExtents;
+  if (!fits) return kExtents;
+  const bool read_by_rows = has_pieces(a) && has_pieces(b);
+  return read_by_rows ? nullptr : "in the layout of an operand the rows are no aligned pieces of 16 bytes";
 }
 
 void remark_scalar_gemm(const OpStmt& op, const Kernel& kernel, const CudaTarget& target, const Loc& loc,
@@ -156,6 +158,7 @@ bool is_async_copy(const OpStmt& op, const ir::Program& program, const Kernel& k
   const TileRef &src = op.tiles[0], &dst = op.tiles[1];
   const Tile &from = kernel.tile(src.tile), &to = kernel.tile(dst.tile);
   if (from.space != ir::Space::global || to.space != ir::Space::shared || has_views(kernel, dst.tile)) return false;
+  if (!has_pieces(to)) return false;
   if (from.dtype != to.dtype || from.safe_value != 0 || 16 % bytes_of(to.dtype) != 0) return false;
   const int64_t piece = 16 / bytes_of(to.dtype);
   const std::vector<int> src_dims = ops::wide_dims(src), dst_dims = ops::wide_dims(dst);
@@ -172,6 +175,15 @@ bool is_async_copy(const OpStmt& op, const ir::Program& program, const Kernel& k
   return true;
 }
 
+namespace {
+
+// The fragment is that of an accumulator which m x n warps divide.
+bool divides_so(const layout::Fragment& fragment, const ops::GemmShape& shape, int64_t warps_m, int64_t warps_n) {
+  return layout::coalesced(fragment) == layout::coalesced(layout::mma_accumulator(shape.m, shape.n, warps_m, warps_n));
+}
+
+}  // namespace
+
 // Square: the division whose warps read the fewest operand bytes, which is the one nearest to equal sides; the other
 // policies put as many warps along m (n) as there are instructions.
 MmaPlan mma_plan(const OpStmt& op, const Kernel& kernel) {
@@ -179,6 +191,8 @@ MmaPlan mma_plan(const OpStmt& op, const Kernel& kernel) {
   const ops::WarpPolicy policy = ops::GemmAttrs::from(op.attrs).policy;
   const int64_t warps = kernel.threads / 32;
   const int64_t most_m = shape.m / 16, most_n = shape.n / 8;
+  const Tile& c = kernel.tile(op.tiles[2].tile);
+  const bool fixed = c.annotated && c.fragment;
   MmaPlan best;
   int64_t best_cost = INT64_MAX;
   for (int64_t m = 1; m <= warps; ++m) {
@@ -189,8 +203,9 @@ MmaPlan mma_plan(const OpStmt& op, const Kernel& kernel) {
     const int64_t idle = policy == ops::WarpPolicy::full_row   ? std::max<int64_t>(0, most_m - m)
                          : policy == ops::WarpPolicy::full_col ? std::max<int64_t>(0, most_n - n)
                                                                : 0;
-    const int64_t cost =
-        (tiles_m * tiles_n) * 4096 + (2 * tiles_m + tiles_n) + (policy == ops::WarpPolicy::square ? 0 : idle << 32);
+    const int64_t cost = (tiles_m * tiles_n) * 4096 + (2 * tiles_m + tiles_n) +
+                         (policy == ops::WarpPolicy::square ? 0 : idle << 32) -
+                         (fixed && divides_so(*c.fragment, shape, m, n) ? int64_t(1) << 60 : 0);
     if (cost >= best_cost) continue;
     best_cost = cost;
     best.warps_m = m;
@@ -203,28 +218,16 @@ MmaPlan mma_plan(const OpStmt& op, const Kernel& kernel) {
   return best;
 }
 
+bool has_pieces(const Tile& tile) {
+  return !tile.layout ||
+         (tile.rank() > 0 && layout::contiguous_run(*tile.layout, tile.rank() - 1) * bytes_of(tile.dtype) >= 16);
+}
+
 std::optional<layout::Layout> swizzled_panels(const std::vector<int64_t>& shape, int64_t elem_bytes) {
-  if (shape.size() < 2 || elem_bytes > 4) return std::nullopt;
-  const int64_t rows = shape[shape.size() - 2], cols = shape.back();
-  const int64_t piece = 16 / elem_bytes;
-  int pieces_log2 = 3;
-  while (pieces_log2 > 0 && cols % (piece << pieces_log2) != 0) --pieces_log2;
-  if (pieces_log2 == 0 || rows % 8 != 0) return std::nullopt;
-  const int64_t width = piece << pieces_log2;
-  int base = 0;
-  while ((int64_t(1) << base) < piece) ++base;
-  std::vector<layout::Dim> dims;
-  int64_t outer = rows * cols;
-  for (size_t d = shape.size() - 2; d-- > 0;) {
-    dims.insert(dims.begin(), {layout::Mode{.extent = shape[d], .stride = outer}});
-    outer *= shape[d];
-  }
-  dims.push_back({layout::Mode{.extent = rows, .stride = width}});
-  layout::Dim col = {layout::Mode{.extent = width, .stride = 1}};
-  if (cols > width) col.push_back({.extent = cols / width, .stride = rows * width});
-  dims.push_back(col);
-  // Piece bits of the offset come first, then the rows of 128 bytes: the swizzle of the hardware (PTX ISA 5.5.7).
-  return layout::Layout(std::move(dims), {.bits = pieces_log2, .base = base, .shift = 3});
+  if (shape.size() < 2 || elem_bytes > 4 || shape[shape.size() - 2] % 8 != 0) return std::nullopt;
+  const int64_t span_bytes = layout::widest_span_bytes(shape, elem_bytes);
+  if (span_bytes == 0) return std::nullopt;
+  return layout::swizzled_panels(shape, elem_bytes, span_bytes);
 }
 
 }  // namespace tilewright::passes

@@ -48,13 +48,18 @@ struct MmaPlan {
   int64_t steps_k = 1;
   layout::Fragment accumulator;
 };
-// How the warps of the block divide a gemm for which is_mma holds, by its policy.
+// How the warps of the block divide a gemm for which is_mma holds: as the author's fragment of the accumulator says, or
+// by its policy.
 MmaPlan mma_plan(const ir::OpStmt& op, const ir::Kernel& kernel);
 
 // A copy from a tensor to a whole-row part of a shared tile that 16-byte cp.async instructions do: one dtype, zero as
 // the safe value, and all addresses multiples of 16 bytes where the tensor's is.
 bool is_async_copy(const ir::OpStmt& op, const ir::Program& program, const ir::Kernel& kernel, const ir::Facts& facts,
                    const CudaTarget& target);
+
+// In the tile's layout, where it has one, rows are pieces of 16 adjacent, aligned bytes: what ldmatrix reads and
+// 16-byte copies write.
+bool has_pieces(const ir::Tile& tile);
 
 // The layout of a shared tile [.., rows, cols] that ldmatrix reads and 16-byte copies write without bank conflicts:
 // panels of 64, 32 or 16 columns, each row of 16-byte pieces permuted by the row; nothing for other widths.

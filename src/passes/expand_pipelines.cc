@@ -184,7 +184,10 @@ int64_t PipelineExpansion::stages_that_fit(const std::set<TileId>& tiles, int64_
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
     const ir::Tile& tile = kernel_.tiles[i];
     if (tile.space != ir::Space::shared || tile.view_of >= 0) continue;
-    const int64_t bytes = (tile.num_elems() * bytes_of(tile.dtype) + 1023) / 1024 * 1024;
+    const int64_t elem_bytes = bytes_of(tile.dtype);
+    const int64_t elems =
+        tile.layout ? layout::staged(*tile.layout, 1, elem_bytes).dims()[0][0].stride : tile.num_elems();
+    const int64_t bytes = (elems * elem_bytes + 1023) / 1024 * 1024;
     (tiles.contains(TileId(i)) ? staged : fixed) += bytes;
   }
   const int64_t fits = std::max<int64_t>(1, (target_.max_shared_bytes() - fixed) / std::max<int64_t>(1, staged));
@@ -284,6 +287,7 @@ bool PipelineExpansion::expand(const ir::ForStmt& loop, const Loc& loc, Block& o
     ir::Tile& tile = kernel_.tiles[size_t(id)];
     tile.shape.insert(tile.shape.begin(), ir::int_imm(stages));
     tile.stages = int(stages);
+    if (tile.layout) tile.layout = layout::staged(*tile.layout, stages, bytes_of(tile.dtype));
   }
   const ir::LoopDim& dim = loop.dims[0];
   const int64_t ahead = stages - 1;

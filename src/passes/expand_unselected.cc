@@ -1,11 +1,15 @@
 #include "ir/rewrite.h"
 #include "ops/copy.h"
 #include "ops/gemm.h"
+#include "ops/reduce.h"
 #include "ops/report.h"
+#include "ops/scan.h"
 #include "passes/cuda_passes.h"
 #include "passes/cuda_select.h"
 #include "passes/schedule_ops.h"
 #include "passes/stage_reports.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <utility>
@@ -46,6 +50,8 @@ class Expansion : public ir::Rewriter {
       return out.push_back(stmt);
     }
     if (op->def == &ops::gemm_op()) remark_scalar_gemm(*op, kernel, target_, stmt->loc, remarks_);
+    if (ops::is_reduce(*op)) remark("scalar_reduce", *op, stmt->loc);
+    if (ops::is_scan(*op)) remark("scalar_scan", *op, stmt->loc);
     for (const Stmt& part : op->def->expand(*op, context_, stmt->loc)) out.push_back(in_a_loop(part));
   }
 
@@ -84,6 +90,13 @@ class Expansion : public ir::Rewriter {
   bool is_load(const OpStmt& op) const {
     return op.def == &ops::copy_op() && context_.kernel.tile(op.tiles[0].tile).space == ir::Space::global &&
            context_.kernel.tile(op.tiles[1].tile).space == ir::Space::shared;
+  }
+  void remark(const char* kind, const OpStmt& op, const Loc& loc) {
+    remarks_.push_back({.kind = kind,
+                        .text = fmt::format("{} of {} gives each line to one thread, which goes over it element by "
+                                            "element",
+                                            op.def->name, context_.kernel.tile(op.tiles[0].tile).name),
+                        .loc = loc});
   }
   ir::ExpandContext context_;
   const CudaTarget& target_;

@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -50,10 +51,14 @@ class Uses : public ir::Visitor {
         visit(dim.extent);
       }
       loops.push_back(fragment_uses(kernel_, *loop));
+      loop_locs.push_back(stmt->loc);
       note_accesses(loop->body);
       return;
     }
-    if (const auto* op = ir::get_if<OpStmt>(stmt)) ops.push_back(op);
+    if (const auto* op = ir::get_if<OpStmt>(stmt)) {
+      ops.push_back(op);
+      op_locs[op] = stmt->loc;
+    }
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt); store && is_fragment(store->tile)) {
       elsewhere.insert(store->tile);
     }
@@ -63,6 +68,8 @@ class Uses : public ir::Visitor {
   std::vector<FragmentUses> loops;
   std::vector<bool> updates_what_it_reads;  // of each loop: memory that threads share
   std::vector<const OpStmt*> ops;
+  std::vector<Loc> loop_locs;
+  std::map<const OpStmt*, Loc> op_locs;
   std::set<TileId> elsewhere;        // read or written outside of parallel loops and operations
   std::set<TileId> beside_previous;  // in a loop with an atomic whose result is used
 
@@ -126,6 +133,9 @@ class Inference {
 
  private:
   bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
+  // Gives the tile the fragment, unless it has another one. The author's may be another form of the same, and is then
+  // written in this one, once: registers are numbered by the form.
+  bool give(TileId id, Fragment wanted, std::string_view by, const Loc& loc, bool& changed);
   std::optional<Conflict> check_uses() const;
   std::optional<Conflict> fix_accumulators();
   std::optional<Conflict> propagate();
@@ -138,6 +148,7 @@ class Inference {
   Kernel& kernel_;
   const CudaTarget& target_;
   Uses uses_;
+  std::set<TileId> accumulators_, rewritten_;
 };
 
 std::optional<Conflict> Inference::check_uses() const {
@@ -166,32 +177,46 @@ std::optional<Conflict> Inference::check_uses() const {
 std::optional<Conflict> Inference::fix_accumulators() {
   for (const OpStmt* op : uses_.ops) {
     if (!is_mma(*op, kernel_, target_)) continue;
-    const MmaPlan plan = mma_plan(*op, kernel_);
-    ir::Tile& c = kernel_.tiles[size_t(op->tiles[2].tile)];
-    if (c.space != ir::Space::fragment) continue;
-    if (c.fragment && *c.fragment != plan.accumulator) {
-      return Conflict{op->tiles[2].tile, "two gemms divide it differently among the warps"};
-    }
-    c.fragment = plan.accumulator;
+    const TileId c = op->tiles[2].tile;
+    bool changed = false;
+    accumulators_.insert(c);
+    if (!is_fragment(c) || give(c, mma_plan(*op, kernel_).accumulator, "gemm", uses_.op_locs.at(op), changed)) continue;
+    return Conflict{c, kernel_.tile(c).annotated
+                           ? "the author's fragment is not one that a gemm leaves (T::make_mma_accumulator_fragment)"
+                           : "two gemms divide it differently among the warps"};
   }
   return std::nullopt;
 }
 
+bool Inference::give(TileId id, Fragment wanted, std::string_view by, const Loc& loc, bool& changed) {
+  ir::Tile& tile = kernel_.tiles[size_t(id)];
+  if (tile.fragment == wanted) return true;
+  if (!tile.fragment) {
+    tile.placed = {.why = std::string(by), .loc = loc};
+  } else if (!tile.annotated || layout::coalesced(*tile.fragment) != layout::coalesced(wanted) ||
+             !rewritten_.insert(id).second) {
+    return false;
+  }
+  tile.fragment = std::move(wanted);
+  changed = true;
+  return true;
+}
+
 std::optional<Conflict> Inference::propagate(const FragmentUses& loop, bool& changed) {
   std::optional<Fragment> dealt;
+  TileId dealer = -1;
   for (const auto& [id, map] : loop.tiles) {
-    if (!dealt && kernel_.tile(id).fragment) dealt = loop_fragment(*kernel_.tile(id).fragment, *map, loop.extents);
+    if (dealt || !kernel_.tile(id).fragment) continue;
+    dealt = loop_fragment(*kernel_.tile(id).fragment, *map, loop.extents);
+    dealer = id;
   }
   if (!dealt) return std::nullopt;
+  const Loc& loc = uses_.loop_locs[size_t(&loop - uses_.loops.data())];
   for (const auto& [id, map] : loop.tiles) {
-    ir::Tile& tile = kernel_.tiles[size_t(id)];
-    Fragment wanted = tile_fragment(*dealt, *map, tile.extents());
-    if (!tile.fragment) {
-      tile.fragment = std::move(wanted);
-      changed = true;
-    } else if (*tile.fragment != wanted) {
-      return Conflict{id, "two of its uses want it in different threads"};
-    }
+    if (give(id, tile_fragment(*dealt, *map, kernel_.tile(id).extents()), "a loop", loc, changed)) continue;
+    // What the author placed stays, but for the sake of a product.
+    const bool stays = kernel_.tile(id).annotated && !kernel_.tile(dealer).annotated && !accumulators_.contains(dealer);
+    return Conflict{stays ? dealer : id, "two of its uses want it in different threads"};
   }
   return std::nullopt;
 }
@@ -199,7 +224,7 @@ std::optional<Conflict> Inference::propagate(const FragmentUses& loop, bool& cha
 // The result of a reduction is where its source is, in all threads that share a line.
 std::optional<Conflict> Inference::propagate(const OpStmt& op, bool& changed) {
   const ir::Tile& src = kernel_.tile(op.tiles[0].tile);
-  ir::Tile& dst = kernel_.tiles[size_t(op.tiles[1].tile)];
+  const ir::Tile& dst = kernel_.tile(op.tiles[1].tile);
   if (!src.fragment) return std::nullopt;
   const int dim = int(ops::ReduceAttrs::from(op.attrs, size_t(src.rank())).dim);
   if (!line_threads(*src.fragment, dim)) {
@@ -207,12 +232,8 @@ std::optional<Conflict> Inference::propagate(const OpStmt& op, bool& changed) {
                     fmt::format("{} would combine lanes of a warp whose number is no power of two", op.def->name)};
   }
   Fragment wanted = layout::reduced(*src.fragment, dim, dst.rank() == src.rank());
-  if (dst.fragment && *dst.fragment != wanted) {
-    return Conflict{op.tiles[1].tile, "two of its uses want it in different threads"};
-  }
-  changed |= !dst.fragment;
-  dst.fragment = std::move(wanted);
-  return std::nullopt;
+  if (give(op.tiles[1].tile, std::move(wanted), op.def->name, uses_.op_locs.at(&op), changed)) return std::nullopt;
+  return Conflict{op.tiles[1].tile, "two of its uses want it in different threads"};
 }
 
 std::optional<Conflict> Inference::propagate() {
@@ -247,9 +268,11 @@ bool Inference::fix_one_freely() {
   int64_t vector = shape.empty() ? 1 : 16 / bytes_of(tile.dtype);
   while (vector > 1 && (shape.back() % vector != 0 || tile.num_elems() < vector * kernel_.threads)) vector /= 2;
   tile.fragment = layout::flat(shape, kernel_.threads, vector);
+  tile.placed = {.why = "dealt out evenly"};
   if (is_reduced_by_rows(best)) {
     const int64_t lanes = lanes_of_a_row(shape[0], shape[1], kernel_.threads, vector);
     tile.fragment = layout::row_aligned(shape[0], shape[1], kernel_.threads, lanes, vector);
+    tile.placed = {.why = "rows within a warp, for a reduction"};
   }
   return true;
 }
@@ -303,7 +326,11 @@ int64_t num_registers(const Kernel& kernel) {
 void move_to_shared(Kernel& kernel, const Conflict& conflict, std::vector<Remark>& remarks) {
   ir::Tile& tile = kernel.tiles[size_t(conflict.tile)];
   tile.space = ir::Space::shared;
-  for (ir::Tile& t : kernel.tiles) t.fragment.reset();
+  tile.annotated.reset();
+  for (ir::Tile& t : kernel.tiles) {
+    if (!t.annotated) t.fragment.reset();
+  }
+  tile.placed = {.why = "moved out of registers: " + conflict.why};
   if (!tile.origin.empty()) return;
   remarks.push_back({.kind = "fragment_in_shared",
                      .text = fmt::format("{} is kept in shared memory, where each access costs several times a "

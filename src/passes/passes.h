@@ -13,7 +13,7 @@ namespace tilewright::passes {
 
 // Requires a verified program. Establishes a layout on every on-chip tile of rank >= 1: row-major, the last dimension
 // padded to an odd number of cache lines; but a tile with views, and its views, have no padding, and are packed where a
-// view has another dtype.
+// view has another dtype. What authors said about places is dropped.
 ir::Program plan_cpu_tiles(ir::Program program);
 
 // Requires layouts. Establishes that every op statement is a CPU atom (passes/cpu_atoms.h): copies between global and

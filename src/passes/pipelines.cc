@@ -63,6 +63,7 @@ ir::Program cpu_pipeline(const ir::Program& program, const CpuTarget& target, st
 
 ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, std::vector<Remark>& remarks,
                           const PassObserver& on_pass) {
+  remark_grids(program, remarks);
   PassRunner passes(program, on_pass);
   // Constant conditions and single-iteration loops go first, so that later passes see plain regions.
   passes.run("simplify", [](const ir::Program& p) { return ir::simplify(p, ir::SingleParallel::kept); });
@@ -74,7 +75,7 @@ ir::Program cuda_pipeline(const ir::Program& program, const CudaTarget& target, 
   // Loads are still whole copies.
   passes.run("expand_pipelines", [&](const ir::Program& p) { return expand_pipelines(p, target, remarks); });
   // After the pipeline gave tiles their stages.
-  passes.run("plan_operands", [&](ir::Program p) { return plan_operands(std::move(p), target); });
+  passes.run("plan_operands", [&](ir::Program p) { return plan_operands(std::move(p), target, remarks); });
   run_lowering(passes, program, target);
   return passes.take();
 }

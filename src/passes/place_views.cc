@@ -1,4 +1,4 @@
-#include "layout/layout.h"
+#include "layout/algebra.h"
 #include "passes/cuda_passes.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,20 @@ void place(Kernel& kernel, std::vector<Remark>& remarks) {
     if (!viewed.by_any[root]) continue;
     Tile& tile = kernel.tiles[id];
     tile.packed = viewed.by_other_dtype[root];
+    const bool was_linear =
+        tile.layout && layout::coalesce(*tile.layout) == layout::coalesce(layout::row_major(tile.extents()));
+    if (tile.annotated && !was_linear && tile.space == ir::Space::shared) {
+      remarks.push_back(
+          {.kind = "layout_ignored",
+           .text = fmt::format("the elements of {} lie in rows, not as its layout says: it has views, which "
+                               "name them in that order",
+                               tile.name),
+           .loc = *tile.annotated});
+    }
+    tile.annotated.reset();
+    tile.fragment.reset();
     if (tile.rank() > 0) tile.layout = layout::row_major(tile.extents());
+    tile.placed = {.why = "its views", .loc = tile.loc};
     if (tile.space != ir::Space::fragment) continue;
     tile.space = ir::Space::shared;
     if (root != id) continue;

@@ -40,6 +40,8 @@ void plan_kernel(ir::Kernel& kernel) {
     ir::Tile& tile = kernel.tiles[id];
     const auto root = size_t(kernel.storage_of(ir::TileId(id)));
     tile.packed = packed[root];
+    // The author's places are those of threads and memory banks.
+    if (tile.annotated) tile.layout.reset(), tile.fragment.reset(), tile.annotated.reset(), tile.placed = {};
     if (tile.on_chip() && tile.rank() > 0 && !tile.layout) tile.layout = tile_layout(tile, has_views[root]);
   }
 }

@@ -1,5 +1,6 @@
 // The command line as a user sees it: kernels as files, sources on disk.
 #include "harness/folders.h"
+#include "harness/golden.h"
 #include "runtime/process.h"
 
 #include <fmt/format.h>
@@ -174,32 +175,24 @@ std::vector<std::string> words_of(const std::string& line) {
   return {std::istream_iterator<std::string>(in), std::istream_iterator<std::string>()};
 }
 
-// The drawings of docs/layouts.md are what the commands above them print: to make them anew, run those.
+// The drawings of docs/layouts.md are what the commands above them print; --update-golden makes them anew.
 TEST_F(Tw, PlotsOfTheDocument) {
   std::ifstream in(testing::source_folder() / "docs/layouts.md");
   bool inside = false;
-  std::string command, shown, all;
+  std::string document;
   int commands = 0;
-  const auto compare = [&] {
-    if (command.empty()) return;
-    const ProcessResult plot = run(words_of(command));
-    EXPECT_TRUE(plot.ok()) << plot.output;
-    EXPECT_EQ(plot.output, shown) << "tw " << command;
-    command = shown = "";
-    ++commands;
-  };
   for (std::string line; std::getline(in, line);) {
-    if (line == "```console" || (inside && line == "```")) {
-      compare();
-      inside = !inside;
-    } else if (inside && line.starts_with("$ tw ")) {
-      compare();
-      command = line.substr(5);
-    } else if (inside) {
-      shown += line + "\n";
-    }
+    const bool is_command = inside && line.starts_with("$ tw ");
+    if (line == "```console" || (inside && line == "```")) inside = !inside;
+    if (!inside || is_command || line == "```console") document += line + "\n";
+    if (!is_command) continue;
+    const ProcessResult plot = run(words_of(line.substr(5)));
+    EXPECT_TRUE(plot.ok()) << plot.output;
+    document += plot.output;
+    ++commands;
   }
-  EXPECT_GE(commands, 6);
+  EXPECT_GE(commands, 8);
+  EXPECT_TRUE(testing::matches_golden(document, "../docs/layouts.md"));
 }
 
 TEST_F(Tw, PlotWritesPictures) {
@@ -211,6 +204,40 @@ TEST_F(Tw, PlotWritesPictures) {
   EXPECT_TRUE(svg.starts_with("<svg ")) << svg.substr(0, 80);
   // Row 77 and column 70 of two warps by two: warp 3, row 13 and column 6 of it; PTX ISA, m16n8 accumulators.
   EXPECT_NE(svg.find("<title>(77, 70); thread 119 (warp 3, lane 23), register 2</title>"), std::string::npos);
+}
+
+TEST_F(Tw, PlotSaysWhatPlacedATile) {
+  const std::string file = write("placed.tw",
+                                 "program placed(A, B) vars 3 {\n"
+                                 "  tensor A: f32[8, 8]\n  tensor B: f32[8, 8]\n"
+                                 "  kernel placed(bx@0 < 1) threads 32 {\n"
+                                 "    tile A: global f32[8, 8] of A\n    tile B: global f32[8, 8] of B\n"
+                                 "    tile s: shared f32[8, 8] {layout = \"(8,8):(12,1)\", annotated = true}\n"
+                                 "    tile c: fragment f32[8, 8] {fragment = \"[8,8] threads(8:d1*1,4:d0*1) "
+                                 "regs(2:d0*4)\", annotated = true}\n"
+                                 "    tile d: fragment f32[8, 8]\n"
+                                 "    copy(A[0:8, 0:8], s[0:8, 0:8])\n"
+                                 "    for i@1, j@2 in parallel(0:8, 0:8) {\n      c[i@1, j@2] = s[i@1, j@2]\n"
+                                 "      d[i@1, j@2] = c[i@1, j@2]\n    }\n"
+                                 "    copy(d[0:8, 0:8], B[0:8, 0:8])\n  }\n}\n");
+  const ProcessResult plot = run({"plot", file, "--target", "cuda:sm_80"});
+  ASSERT_TRUE(plot.ok()) << plot.output;
+  const std::string held = "[8,8] threads(8:d1*1,4:d0*1) regs(2:d0*4)";
+  EXPECT_EQ(plot.output, fmt::format("{:<20} {:<16} {:<28} {}  # the author at placed.tw:8\n", "placed", "c",
+                                     "fragment f32[8, 8]", held) +
+                             fmt::format("{:<20} {:<16} {:<28} {}  # a loop at placed.tw:11\n", "placed", "d",
+                                         "fragment f32[8, 8]", held) +
+                             fmt::format("{:<20} {:<16} {:<28} {}  # the author at placed.tw:7\n", "placed", "s",
+                                         "shared f32[8, 8]", "(8,8):(12,1)"));
+  const ProcessResult report = run({"print", file, "--report", "--target", "cuda:sm_80"});
+  EXPECT_NE(report.output.find("s                shared f32[8, 8]  # the author at placed.tw:7\n"), std::string::npos)
+      << report.output;
+  EXPECT_NE(report.output.find("f32[2]  # a loop at placed.tw:11\n"), std::string::npos) << report.output;
+  // What is printed is parsed as the same.
+  const ProcessResult text = run({"print", file});
+  EXPECT_NE(text.output.find("tile s: shared f32[8, 8] {layout = \"(8,8):(12,1)\", annotated = true}"),
+            std::string::npos)
+      << text.output;
 }
 
 TEST_F(Tw, PlotRefusesWhatIsNotThere) {
@@ -225,7 +252,7 @@ TEST_F(Tw, PlotRefusesWhatIsNotThere) {
   refused({"C_local", "--region", "0:x"}, "'0:x' is no region");
   refused({"C_local", "--region", "0:4"}, "1 ranges for a shape of 2 dimensions");
   refused({"C_local", "--region", "0:4,100:129"}, "[100, 129) is no part of dimension 1, whose extent is 128");
-  refused({"C_local", "-o", "picture.png"}, "the name picture.png does not say what to write");
+  refused({"C_local", "-o", "picture.pdf"}, "the name picture.pdf does not say what to write");
   refused({"C_local", "-o", "/nowhere/picture.svg"}, "/nowhere/picture.svg cannot be written");
 }
 

@@ -1,1 +1,2 @@
 set(SUITE_PROGRAMS tw examples)
+include("${CMAKE_SOURCE_DIR}/tests/ops/library.cmake")

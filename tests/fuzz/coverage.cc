@@ -80,6 +80,7 @@ void add_coverage(const ir::Program& program, Coverage& coverage) {
     Counter counter(program, kernel, coverage);
     for (const ir::Stmt& stmt : kernel.body) counter.visit(stmt);
     for (const ir::Tile& tile : kernel.tiles) {
+      if (tile.annotated) ++coverage[tile.layout ? "word Layout" : "word Fragment"];
       if (tile.view_of < 0) continue;
       const DType root = kernel.tile(tile.view_of).dtype;
       ++coverage[(root == tile.dtype ? "reshape " : "view of ") + std::string(to_string(root))];
@@ -98,6 +99,8 @@ std::vector<std::string> required_coverage() {
                                   "word Persistent",
                                   "word several kernels",
                                   "word alloc_global",
+                                  "word Layout",
+                                  "word Fragment",
                                   "workspace read",
                                   "while",
                                   "break",

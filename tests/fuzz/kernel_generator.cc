@@ -62,7 +62,9 @@ TileInfo KernelGenerator::allocate(const std::vector<int64_t>& shape, DType dtyp
                        : space < 9 ? T::alloc_fragment(extents, dtype)
                                    : T::alloc_local(extents, dtype);
   // A local tile that a parallel loop writes is private to its iterations, so nothing could be read from it afterwards.
-  return {.tile = tile, .dtype = dtype, .shape = shape, .serial_only = space == 9};
+  const TileInfo info{.tile = tile, .dtype = dtype, .shape = shape, .serial_only = space == 9};
+  if (space < 9 && random_.chance(25)) place(info, space >= 4);
+  return info;
 }
 
 TileInfo KernelGenerator::fresh(const std::vector<int64_t>& shape, DType dtype) {

@@ -102,6 +102,7 @@ class KernelGenerator {
 
   // Tiles and parts of them.
   TileInfo allocate(const std::vector<int64_t>& shape, DType dtype);
+  void place(const TileInfo& tile, bool is_fragment);              // in a layout or fragment of the author's
   TileInfo fresh(const std::vector<int64_t>& shape, DType dtype);  // allocated, written, in scope
   void write_whole(const TileInfo& tile);
   std::optional<TileInfo> some_tile(bool writable);

@@ -82,7 +82,7 @@ std::optional<KernelGenerator::Source> KernelGenerator::reduction_source(bool (*
   }
   const std::optional<TileInfo> src = some_tile(false);
   if (!src || src->rank() == 0 || !takes(src->dtype)) return std::nullopt;
-  return Source{.part = part_of(*src), .dtype = src->dtype, .tile = src->tile.id()};
+  return Source{.part = part_of(*src), .dtype = src->dtype, .tile = src->storage()};
 }
 
 void KernelGenerator::reduce(std::optional<uint64_t> turn) {
@@ -116,7 +116,7 @@ void KernelGenerator::reduce(std::optional<uint64_t> turn) {
 
   // Into a part of a tile that is there, or into a new one.
   const std::optional<TileInfo> old = random_.chance(20) ? some_tile(true) : std::nullopt;
-  if (old && old->tile.id() != src->tile && old->rank() > 0 && same_family(old->dtype, to)) {
+  if (old && old->storage() != src->tile && old->rank() > 0 && same_family(old->dtype, to)) {
     if (const auto dst = match(*old, wide_extents(shape), nullptr))
       return chosen.op.word(src->part.operand, *dst, options, T::SourcePos::here());
   }

@@ -173,6 +173,7 @@ Tile RandomProgram::tile() {
     out.layout = layout::row_major(extents);
   }
   if (chance(20)) out.fragment = fragment();
+  if (chance(20)) out.annotated = Loc::at("random", 1);
   if (chance(30)) out.stages = int(below(5));
   if (chance(20)) out.view_of = TileId(below(6)) - 1;
   out.packed = chance(20);

@@ -148,6 +148,20 @@ TEST_F(Simplify, FloatsStay) {
   expect_same(binary(ExprKind::max, x, x - x));
 }
 
+// Both sides are evaluated, so that no side's index may rely on the other.
+TEST_F(Simplify, IndicesBesideAConditionStayInside) {
+  const Expr i = in("i", 8), two = int_imm(2);
+  const Expr element = load(0, "t", DType::i32, {binary(ExprKind::min, i, two)});
+  const Expr inside = lt(i, int_imm(3)), is_one = binary(ExprKind::eq, element, imm(1, DType::i32));
+  expect_same(logical_and(inside, is_one));
+  expect_same(logical_and(is_one, inside));
+  expect_same(logical_or(le(int_imm(3), i), is_one));
+  // One side only is evaluated here, and no tile is read there.
+  const Expr at_i = load(0, "t", DType::i32, {i});
+  expect(select(inside, element, imm(7, DType::i32)), select(inside, at_i, imm(7, DType::i32)));
+  expect(logical_and(inside, eq(binary(ExprKind::min, i, two), int_imm(1))), eq(i, int_imm(1)));
+}
+
 // A swizzled address: row (col / 8 xor row mod 8), taken apart again.
 TEST_F(Simplify, SwizzledIndices) {
   const Expr row = in("row", 64), col = in("col", 64);

@@ -297,6 +297,29 @@ class Calls {
     }
   }
 
+  void annotate() {
+    const T::Tile t = tile();
+    switch (between(0, 6)) {
+      case 0: return T::annotate_layout(t, T::make_swizzled_layout(t, chance(50) ? 0 : number()));
+      case 1: return T::annotate_layout(t, T::make_padded_layout(t, between(-1, 9)));
+      case 2: return T::annotate_layout(t, T::make_linear_layout(chance(80) ? t : tile()));
+      case 3: return T::annotate_layout(t, T::make_fully_replicated_layout_fragment(chance(80) ? t : tile()));
+      case 4: return T::annotate_layout(t, T::make_mma_accumulator_fragment(t, between(0, 4), number()));
+      case 5: {
+        const int64_t a = between(-1, 4), b = between(0, 4), rows = between(0, 5), cols = between(-1, 5);
+        if (chance(50)) {
+          return T::annotate_layout(t, T::Layout({rows, cols}, [&](int64_t i, int64_t j) { return a * i + b * j; }));
+        }
+        return T::annotate_layout(t, T::Fragment({rows},
+                                                 [&](int64_t i) {
+                                                   return T::Held{a * i, b};
+                                                 },
+                                                 {.replicas = between(0, 2), .num_threads = number()}));
+      }
+      default: return T::annotate_safe_value(t, double(number()) / 3);
+    }
+  }
+
   T::ReduceOptions reduction() {
     T::ReduceOptions options{
         .dim = int(between(-3, 3)), .clear = chance(80), .batch = chance(90) ? 1 : int(between(-1, 3))};
@@ -310,7 +333,7 @@ class Calls {
   }
 
   void statement() {
-    switch (between(0, 27)) {
+    switch (between(0, 28)) {
       case 0:
       case 1:
       case 2:
@@ -345,6 +368,7 @@ class Calls {
       case 24: return chance(50) ? T::use_swizzle(int(between(-1, 5))) : T::assume(expr());
       case 25: return chance(50) ? T::loop_break() : T::loop_continue();
       case 26: return view();
+      case 27: return annotate();
       default: return add(chance(50) ? T::let(expr()) : expr());
     }
   }

@@ -5,6 +5,7 @@
 #include "../../examples/histogram.h"
 #include "../../examples/matmul_relu.h"
 #include "../../examples/online_softmax.h"
+#include "../../examples/plot_layout.h"
 #include "../../examples/prefix_sum.h"
 #include "../../examples/rms_norm_silu.h"
 #include "../../examples/split_k.h"
@@ -40,6 +41,7 @@ const std::vector<std::pair<std::string, std::function<Program(bool small)>>>& e
          return examples::matmul_relu(n, n, n, 128, 128, 32);
        }},
       {"online_softmax", [](bool small) { return examples::online_softmax(small ? 20 : 300, small ? 300 : 1777); }},
+      {"plot_layout", [](bool) { return examples::plot_layout(); }},
       {"prefix_sum", [](bool small) { return examples::prefix_sum(small ? 3000 : 1000000); }},
       {"rms_norm_silu", [](bool small) { return examples::rms_norm_silu(small ? 10 : 300, small ? 300 : 1777); }},
       {"split_k", [](bool small) { return examples::split_k(70, 90, small ? 300 : 3000); }},

@@ -51,22 +51,25 @@ std::vector<std::pair<int64_t, int64_t>> parse_region(const std::string& region)
 PlotFormat choose_format(const PlotCommand& command) {
   if (command.format == "text") return PlotFormat::text;
   if (command.format == "svg") return PlotFormat::svg;
+  if (command.format == "png") return PlotFormat::png;
   const std::string_view file = command.file;
   if (file.ends_with(".svg")) return PlotFormat::svg;
+  if (file.ends_with(".png")) return PlotFormat::png;
   if (file.empty() || file.ends_with(".txt")) return PlotFormat::text;
   throw Error(ErrorKind::invalid_argument, fmt::format("the name {} does not say what to write", file))
       .hint(
-          "end it in .svg or .txt, or pass --format; other programs make pictures of other kinds from SVG, for "
+          "end it in .svg, .png or .txt, or pass --format; other programs make pictures of other kinds from SVG, for "
           "instance rsvg-convert");
 }
 
 void list_tiles(const Program& program, const std::string& target) {
   for (const PlottedTile& tile : plotted_tiles(program, target))
-    fmt::print("{:<20} {:<16} {:<28} {}\n", tile.kernel, tile.name, tile.description, tile.place);
+    fmt::print("{:<20} {:<16} {:<28} {}{}\n", tile.kernel, tile.name, tile.description, tile.place,
+               tile.why.empty() ? "" : "  # " + tile.why);
 }
 
 void write(const std::string& file, const std::string& text) {
-  std::ofstream out(file);
+  std::ofstream out(file, std::ios::binary);
   out << text;
   out.close();
   if (!out) throw Error(ErrorKind::invalid_argument, fmt::format("{} cannot be written", file));
@@ -82,8 +85,8 @@ void add_plot_command(CLI::App& app, ExitStatus&) {
   command->add_option("TILE", options->tile, "a tile's name, or KERNEL.TILE; without one, list the tiles");
   command->add_option("--target", options->target, "what to plan for; no such device is needed")->capture_default_str();
   command->add_option("--region", options->region, "the part to draw, as 0:16,0:8; an index stands for one row");
-  command->add_option("--format", options->format, "text or svg; default: by the file's name, text without a file")
-      ->check(CLI::IsMember({"text", "svg"}));
+  command->add_option("--format", options->format, "text, svg or png; default: by the file's name, text without a file")
+      ->check(CLI::IsMember({"text", "svg", "png"}));
   command->add_option("-o,--output", options->file, "the file to write; a browser shows owners under the pointer");
   command->callback([options] {
     const Program program = tw::load_kernel(options->kernel);
