@@ -1,0 +1,329 @@
+#include "mutation/subjects.h"
+
+#include "../../examples/elementwise.h"
+#include "../../examples/gemm_epilogue.h"
+#include "../../examples/histogram.h"
+#include "../../examples/matmul_relu.h"
+#include "../../examples/online_softmax.h"
+#include "../../examples/prefix_sum.h"
+#include "../../examples/rms_norm_silu.h"
+#include "../../examples/split_k.h"
+#include "../../examples/transpose.h"
+#include "driver/device_reports.h"
+#include "driver/executable.h"
+#include "gpu/number_formats.h"
+#include "passes/cuda_passes.h"
+#include "runtime/bind.h"
+#include "runtime/sim/machine.h"
+#include "runtime/sim/tensor_map.h"
+#include "schedule/tables.h"
+#include "sim/tools.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <utility>
+
+namespace tilewright::mutation {
+
+namespace {
+
+// As tilewright::check has it.
+constexpr size_t kRedZoneBytes = 64 << 10;
+constexpr size_t kAlignment = 256;
+constexpr int kPoison = 0xff;
+
+void encode(std::string& out, DType dtype, double x) {
+  const auto put = [&](auto bits) { out.append(reinterpret_cast<const char*>(&bits), sizeof bits); };
+  switch (dtype) {
+    case DType::f16: return put(uint16_t(test::encode(test::kF16, x)));
+    case DType::bf16: return put(uint16_t(test::encode(test::kBf16, x)));
+    case DType::i32: return put(int32_t(x));
+    case DType::f32: return put(float(x));
+    default: throw std::invalid_argument("a subject of another dtype");
+  }
+}
+
+int64_t product_of(const std::vector<int64_t>& shape) {
+  int64_t out = 1;
+  for (const int64_t n : shape) out *= n;
+  return out;
+}
+
+int shared_unit_bytes(const ir::Kernel& kernel) {
+  int64_t smallest = 16;
+  for (const ir::Tile& tile : kernel.tiles) {
+    if (tile.space == ir::Space::shared) smallest = std::min<int64_t>(smallest, bytes_of(tile.dtype));
+  }
+  return int(smallest);
+}
+
+std::string kind_of(sim::Finding::Kind kind) {
+  switch (kind) {
+    case sim::Finding::Kind::deadlock: return "deadlock";
+    case sim::Finding::Kind::misuse: return "misuse";
+    case sim::Finding::Kind::out_of_bounds: return "outside";
+    case sim::Finding::Kind::race: return "race";
+    default: return "uninitialised";
+  }
+}
+
+constexpr const char* kKernel = "extern \"C\" __global__";
+
+}  // namespace
+
+// Fresh tensors, beside which there is memory that belongs to nobody.
+class Subject::Memory {
+ public:
+  explicit Memory(const std::vector<Tensor>& tensors) : tensors_(tensors) {
+    for (const Tensor& t : tensors) {
+      const size_t bytes = 2 * kRedZoneBytes + t.initial.size() + kAlignment;
+      memory_.emplace_back(static_cast<unsigned char*>(::operator new(bytes, std::align_val_t(kAlignment))));
+      std::memset(memory_.back().get(), kPoison, bytes);
+      std::memcpy(memory_.back().get() + kRedZoneBytes, t.initial.data(), t.initial.size());
+      at_.push_back(memory_.back().get() + kRedZoneBytes);
+    }
+  }
+  std::vector<void*>& at() { return at_; }
+  std::vector<sim::Region> regions() const {
+    std::vector<sim::Region> out;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      out.push_back({.begin = static_cast<const unsigned char*>(at_[i]),
+                     .bytes = int64_t(tensors_[i].initial.size()),
+                     .unit_bytes = int(bytes_of(tensors_[i].dtype)),
+                     .guarded = tensors_[i].is_parameter});
+    }
+    return out;
+  }
+  std::vector<std::string> results() const {
+    std::vector<std::string> out;
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (tensors_[i].is_parameter) out.emplace_back(static_cast<const char*>(at_[i]), tensors_[i].initial.size());
+    }
+    return out;
+  }
+
+ private:
+  struct Free {
+    void operator()(unsigned char* p) const { ::operator delete(p, std::align_val_t(kAlignment)); }
+  };
+  const std::vector<Tensor>& tensors_;
+  std::vector<std::unique_ptr<unsigned char, Free>> memory_;
+  std::vector<void*> at_;
+};
+
+Subject::Subject(std::string name, const ir::Program& program, bool is_table, const std::string& arch,
+                 const std::vector<std::vector<int64_t>>& shapes, const Values& values)
+    : name_(std::move(name)), arch_(arch) {
+  const CudaTarget target = cuda_target_from_arch(arch).value();
+  std::vector<Remark> remarks;
+  const ir::Program lowered =
+      is_table ? passes::lower_cuda(passes::expand_unselected(program, target, remarks), program, target)
+               : passes::cuda_pipeline(program, target, remarks);
+  text_ = codegen::emit_cuda(lowered, target);
+  for (const ir::Kernel& kernel : lowered.kernels) kernels_.push_back({.shared_unit_bytes = shared_unit_bytes(kernel)});
+  const std::string& whole = text_.source;
+  size_t at = whole.find(kKernel);
+  header_ = whole.substr(0, at);
+  while (at != std::string::npos) {
+    const size_t next = whole.find(kKernel, at + 1);
+    pieces_.push_back(whole.substr(at, next == std::string::npos ? next : next - at));
+    at = next;
+  }
+  bind(program, shapes, values);
+}
+
+void Subject::bind(const ir::Program& program, const std::vector<std::vector<int64_t>>& shapes, const Values& values) {
+  std::vector<std::string> contents;
+  for (size_t t = 0; t < shapes.size(); ++t) {
+    contents.emplace_back();
+    const DType dtype = program.tensors[size_t(program.params.at(t).index)].dtype;
+    for (int64_t i = 0; i < product_of(shapes[t]); ++i) encode(contents.back(), dtype, values(t, i));
+  }
+  std::vector<Argument> arguments;
+  for (size_t t = 0; t < shapes.size(); ++t) {
+    const DType dtype = program.tensors[size_t(program.params[t].index)].dtype;
+    arguments.emplace_back(TensorView{contents[t].data(), dtype, shapes[t]});
+  }
+  const BoundArguments bound = bind_arguments(program, arguments);
+  for (size_t t = 0; t < bound.tensors.size(); ++t) {
+    const BoundTensor& b = bound.tensors[t];
+    const bool is_parameter = program.tensors[t].kind == ir::TensorKind::parameter;
+    const size_t bytes = size_t(b.num_elems() * bytes_of(program.tensors[t].dtype));
+    tensors_.push_back({.initial = is_parameter ? std::string(static_cast<const char*>(b.data), bytes)
+                                                : std::string(bytes, char(kPoison)),
+                        .dtype = program.tensors[t].dtype,
+                        .shape = b.shape,
+                        .is_parameter = is_parameter});
+  }
+  for (const ir::Scalar& s : program.scalars) {
+    scalars_.push_back(parameter_bits(s.var.dtype(), *bound.scalars[size_t(s.var.var_id())]));
+  }
+  for (size_t k = 0; k < kernels_.size(); ++k) {
+    kernels_[k].num_blocks = 1;
+    for (const ir::Expr& extent : program.kernels[k].grid) kernels_[k].num_blocks *= evaluate(extent, bound.scalars);
+  }
+}
+
+// ---- Compiling ----
+
+std::shared_ptr<const sim::Module> Subject::compile(const std::vector<Variant>& variants) const {
+  std::string whole = text_.source;
+  std::vector<sim::KernelShape> shapes;
+  const auto add_shape = [&](const std::string& symbol, size_t k) {
+    shapes.push_back({symbol, text_.entries[k].shared_bytes, kernels_[k].shared_unit_bytes});
+  };
+  for (size_t k = 0; k < pieces_.size(); ++k) add_shape(text_.entries[k].symbol, k);
+  for (size_t v = 0; v < variants.size(); ++v) {
+    const std::string& symbol = text_.entries[variants[v].kernel].symbol;
+    std::string text = variants[v].text;
+    const std::string name = fmt::format("{}_variant_{}", symbol, v);
+    whole += "\n" + text.replace(text.find(symbol + "("), symbol.size(), name);
+    add_shape(name, variants[v].kernel);
+  }
+  SourceMap map;
+  map.locs.resize(size_t(std::count(whole.begin(), whole.end(), '\n')));
+  test::Tools& tools = test::Tools::get();
+  return sim::Module::compile(whole, map, shapes, sim_target_from_name("sim:" + arch_ + "+checked"), tools.compiler,
+                              tools.cache);
+}
+
+// ---- Running ----
+
+Outcome Subject::run(const sim::Module& module, const std::string& how, int variant, size_t of) const {
+  const SimTarget target = sim_target_from_name("sim:" + arch_ + "+checked+" + how);
+  Memory memory(tensors_);
+  Outcome out;
+  for (size_t k = 0; k < pieces_.size(); ++k) {
+    const size_t number = variant >= 0 && k == of ? pieces_.size() + size_t(variant) : k;
+    if (!run_kernel(module.kernels()[number], k, memory, target, out)) return out;
+  }
+  out.results = memory.results();
+  return out;
+}
+
+cuda::TensorMapSpec Subject::spec_of(const ir::TensorMap& map) const {
+  const Tensor& tensor = tensors_[size_t(map.tensor)];
+  cuda::TensorMapSpec spec;
+  spec.type = tensor.dtype == DType::f16 ? cuda::TensorMapType::f16 : cuda::TensorMapType::bf16;
+  spec.swizzle = map.span_bytes == 128  ? cuda::TensorMapSwizzle::span128
+                 : map.span_bytes == 64 ? cuda::TensorMapSwizzle::span64
+                                        : cuda::TensorMapSwizzle::span32;
+  spec.extents = {uint64_t(tensor.shape[1]), uint64_t(tensor.shape[0])};
+  spec.strides_bytes = {uint64_t(tensor.shape[1]) * uint64_t(bytes_of(tensor.dtype))};
+  spec.box = {uint32_t(map.box[1]), uint32_t(map.box[0])};
+  return spec;
+}
+
+// False where something is reported.
+bool Subject::run_kernel(const sim::Code& code, size_t k, Memory& memory, const SimTarget& target, Outcome& out) const {
+  const codegen::CudaEntry& entry = text_.entries[k];
+  std::vector<cuda::TensorMap> maps;
+  for (const ir::TensorMap& map : entry.maps) {
+    maps.push_back(sim::encode_tensor_map(spec_of(map), memory.at()[size_t(map.tensor)]));
+  }
+  int64_t first_block = 0;
+  DeviceFailure failure;
+  DeviceFailure* to_failure = &failure;
+  std::vector<void*> arguments;
+  for (void*& t : memory.at()) arguments.push_back(&t);
+  for (const int64_t& s : scalars_) arguments.push_back(const_cast<int64_t*>(&s));
+  for (cuda::TensorMap& map : maps) arguments.push_back(&map);
+  arguments.push_back(&first_block);
+  arguments.push_back(&to_failure);
+  sim::Detector detector(memory.regions(), kernels_[k].shared_unit_bytes, int64_t(kRedZoneBytes));
+  const auto blocks = unsigned(kernels_[k].num_blocks);
+  std::optional<sim::Finding> found;
+  for (unsigned block = 0; block < blocks && !found && failure.site == 0; ++block) {
+    const sim::Block place{
+        .block = {block, 0, 0}, .grid = {blocks, 1, 1}, .threads = {unsigned(entry.threads), 1, 1}};
+    found = sim::run_block(code, place, arguments.data(), target.adversary, &detector);
+  }
+  if (failure.site != 0) {
+    out = {.report = "failed check", .text = {}};
+  } else if (!detector.findings().empty()) {
+    const sim::Finding& first = detector.findings().front();
+    out = {.report = kind_of(first.kind), .text = first.text};
+  } else if (found) {
+    out = {.report = kind_of(found->kind), .text = found->text};
+  }
+  return out.report.empty();
+}
+
+// ---- The subjects ----
+
+namespace {
+
+int small_value(size_t t, int64_t i) { return int((i * 7 + i / 13 * 3 + int64_t(t) * 5) % 5) - 2; }
+
+using Shapes = std::vector<std::vector<int64_t>>;
+
+Subject example(const std::string& name, const Program& program, const Shapes& shapes,
+                const Subject::Values& values = small_value) {
+  return {name, program.ir(), false, "sm_80", shapes, values};
+}
+
+Subject matmul(const std::string& name, int64_t m, int64_t n, int64_t k, int block_m, int block_n, int block_k,
+               DType type) {
+  return example(name, examples::matmul_relu(m, n, k, block_m, block_n, block_k, type), {{m, k}, {k, n}, {m, n}});
+}
+
+Subject table(const std::string& name, const testing::Product& p, bool bulk) {
+  const Shapes shapes = {{p.m, p.k}, p.transpose_b ? std::vector{p.n, p.k} : std::vector{p.k, p.n}, {p.m, p.n}};
+  return {name,   bulk ? testing::wgmma_product(p) : testing::cp_async_product(p), true, bulk ? "sm_90a" : "sm_80",
+          shapes, small_value};
+}
+
+// Numbers of bins, and some that are none.
+Subject histogram(const std::string& name, int bins, int64_t n, int block) {
+  return example(name, examples::histogram(bins, block), {{n}, {bins}}, [bins](size_t t, int64_t i) {
+    return t == 0 ? int(i * 37 % (bins + 2)) - 1 : 0;
+  });
+}
+
+void add_examples(std::vector<Subject>& out) {
+  out.push_back(example("elementwise", examples::elementwise(8, 16), {{19, 37}, {19, 37}, {19, 37}}));
+  out.push_back(example("gemm_epilogue", examples::gemm_epilogue(21, 37, 50, 16, 24, 16),
+                        {{21, 50}, {37, 50}, {37}, {21, 37}, {21, 37}}));
+  out.push_back(histogram("histogram", 100, 300, 128));
+  out.push_back(matmul("quickstart f16", 64, 64, 128, 32, 32, 16, DType::f16));
+  out.push_back(matmul("quickstart f16, tails", 70, 72, 136, 32, 32, 16, DType::f16));
+  out.push_back(matmul("quickstart f32", 24, 20, 40, 16, 16, 8, DType::f32));
+  out.push_back(example("online_softmax", examples::online_softmax(5, 130, 4, 64), {{5, 130}, {5, 130}}));
+  out.push_back(example("prefix_sum", examples::prefix_sum(150, 64), {{150}, {150}}));
+  out.push_back(example("rms_norm_silu", examples::rms_norm_silu(8, 150), {{8, 150}, {150}, {8, 150}}));
+  out.push_back(example("split_k", examples::split_k(20, 21, 100, 2, 16, 8), {{20, 100}, {100, 21}, {20, 21}}));
+  out.push_back(example("transpose", examples::transpose(8, 12), {{19, 37}, {37, 19}}));
+}
+
+void add_tables(std::vector<Subject>& out) {
+  const testing::Product small{
+      .m = 72, .n = 40, .k = 200, .block_m = 64, .block_n = 32, .groups = 1, .regs_compute = 0, .regs_load = 0};
+  testing::Product p = small;
+  p.k = 456;
+  out.push_back(table("wgmma, 3 stages", p, true));
+  p.stages = 2;
+  out.push_back(table("wgmma, 2 stages", p, true));
+}
+
+}  // namespace
+
+std::vector<Subject> all_subjects() {
+  std::vector<Subject> out;
+  add_examples(out);
+  add_tables(out);
+  return out;
+}
+
+std::vector<Subject> few_subjects() {
+  std::vector<Subject> out;
+  out.push_back(matmul("quickstart f16", 64, 64, 128, 32, 32, 16, DType::f16));
+  return out;
+}
+
+}  // namespace tilewright::mutation

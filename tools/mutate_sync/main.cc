@@ -1,0 +1,46 @@
+// Whether the simulator notices mistakes of synchronisation: removes or weakens, one at a time, every barrier, fence,
+// wait, commit, count of bytes, phase and guard of generated kernels, and prints who noticed.
+#include "mutation/sweep.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+int main(int argc, char** argv) {
+  using namespace tilewright::mutation;
+  CLI::App app("Plants mistakes of synchronisation into generated kernels and prints whether the simulator reports them");
+  SweepOptions options;
+  options.jobs = 2;
+  bool unchanged = false, few = false;
+  int schedules = 64;
+  app.add_option("--jobs", options.jobs, "processes")->check(CLI::Range(1, 64))->capture_default_str();
+  app.add_option("--only", options.only, "kernels whose name contains this");
+  app.add_option("--kind", options.kind, "barrier, fence, wait, commit, bytes, arrival, phase or guard");
+  app.add_flag("--few", few, "the kernels of the test in tests/mutation");
+  app.add_flag("--verbose", options.verbose, "each mutant");
+  app.add_flag("--unchanged", unchanged, "runs the kernels as they are instead: nothing may be reported");
+  app.add_option("--schedules", schedules, "of --unchanged")->check(CLI::Range(1, 100000))->capture_default_str();
+  app.footer("Exit status 1: a mutant is missed, or a kernel without a change is reported.");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    const auto subjects = few ? few_subjects() : all_subjects();
+    if (unchanged) {
+      const auto reports = reports_without_change(subjects, schedules, options);
+      for (const std::string& line : reports) std::printf("%s\n", line.c_str());
+      std::printf("%zu reports of %zu kernels over %d schedules\n", reports.size(), subjects.size(), schedules);
+      return reports.empty() ? 0 : 1;
+    }
+    const auto fates = sweep(subjects, options);
+    std::printf("%s", table_of(fates).c_str());
+    for (const Fate& fate : fates) {
+      if (fate.missed()) return 1;
+    }
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 2;
+  }
+}
