@@ -191,6 +191,13 @@ class Placement {
 };
 
 void Placement::stmt(const Stmt& stmt, Block& out) {
+  // A barrier that is there already, such as that of a pipeline, waits for all but copies that nobody waits for yet.
+  const auto* op = ir::get_if<ir::OpStmt>(stmt);
+  if (op && op->def == &block_sync_op() && role_ == nullptr && !pending_.async) {
+    pending_ = {};
+    out.push_back(stmt);
+    return;
+  }
   // Outside of `lanes` all threads take the same way.
   if (ir::get_if<ir::ForStmt>(stmt) || ir::get_if<ir::WhileStmt>(stmt)) return loop(stmt, out);
   if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) return this->branch(*branch, stmt->loc, out);

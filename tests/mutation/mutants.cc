@@ -20,7 +20,7 @@ struct Span {
 struct Call {
   std::string name, parameters;  // what stands between < and >
   size_t begin = 0, end = 0;     // from "tw::" to behind the closing parenthesis
-  std::vector<Span> arguments;
+  std::vector<Span> arguments = {};
 };
 
 // The closing parenthesis of the one that opens at `open`.
@@ -109,9 +109,8 @@ std::vector<Mutant> Finder::all() {
   }
   range_checks();
   loops();
-  std::stable_sort(out_.begin(), out_.end(), [](const Mutant& a, const Mutant& b) {
-    return a.edits.front().begin < b.edits.front().begin;
-  });
+  std::stable_sort(out_.begin(), out_.end(),
+                   [](const Mutant& a, const Mutant& b) { return a.edits.front().begin < b.edits.front().begin; });
   return std::move(out_);
 }
 
@@ -181,7 +180,8 @@ void Finder::mbarrier(const Call& call) {
 void Finder::phase(Span parity) {
   const std::string whole = text_of(text_, parity);
   const bool begins_with_one = whole.find("(1 - ") != std::string::npos;
-  add(Kind::phase, "never flipped", parity, {{parity.begin, parity.end, begins_with_one ? "tw::u32(1)" : "tw::u32(0)"}});
+  add(Kind::phase, "never flipped", parity,
+      {{parity.begin, parity.end, begins_with_one ? "tw::u32(1)" : "tw::u32(0)"}});
   add(Kind::phase, "the other parity", parity, {{parity.begin, parity.end, fmt::format("1 - {}", whole)}});
 }
 

@@ -9,14 +9,14 @@
 namespace tilewright::mutation {
 
 enum class Kind {
-  barrier,   // of the block or of some of its warps
-  fence,     // of proxies, of registers, of what initialises barriers
-  wait,      // for groups of copies or products, for mbarriers
-  commit,    // of such groups
-  bytes,     // that an mbarrier expects
-  arrival,   // at an mbarrier, and how many it counts
-  phase,     // parity that a thread waits for
-  guard,     // conditions, also of copies and loops
+  barrier,  // of the block or of some of its warps
+  fence,    // of proxies, of registers, of what initialises barriers
+  wait,     // for groups of copies or products, for mbarriers
+  commit,   // of such groups
+  bytes,    // that an mbarrier expects
+  arrival,  // at an mbarrier, and how many it counts
+  phase,    // parity that a thread waits for
+  guard,    // conditions, also of copies and loops
 };
 constexpr int kNumKinds = 8;
 std::string_view name_of(Kind kind);

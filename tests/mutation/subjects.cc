@@ -24,6 +24,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
@@ -63,6 +64,17 @@ int shared_unit_bytes(const ir::Kernel& kernel) {
   return int(smallest);
 }
 
+std::vector<sim::SharedPart> shared_parts(const ir::Kernel& kernel) {
+  const passes::SharedPlan plan = passes::shared_plan(kernel);
+  std::vector<sim::SharedPart> out;
+  for (size_t i = 0; i < kernel.tiles.size(); ++i) {
+    if (plan.offsets[i] < 0) continue;
+    const ir::Tile& tile = kernel.tiles[i];
+    out.push_back({plan.offsets[i], plan.offsets[i] + tile.layout->cosize() * bytes_of(tile.dtype)});
+  }
+  return out;
+}
+
 std::string kind_of(sim::Finding::Kind kind) {
   switch (kind) {
     case sim::Finding::Kind::deadlock: return "deadlock";
@@ -96,7 +108,7 @@ class Subject::Memory {
       out.push_back({.begin = static_cast<const unsigned char*>(at_[i]),
                      .bytes = int64_t(tensors_[i].initial.size()),
                      .unit_bytes = int(bytes_of(tensors_[i].dtype)),
-                     .guarded = tensors_[i].is_parameter});
+                     .guarded = true});
     }
     return out;
   }
@@ -126,7 +138,9 @@ Subject::Subject(std::string name, const ir::Program& program, bool is_table, co
       is_table ? passes::lower_cuda(passes::expand_unselected(program, target, remarks), program, target)
                : passes::cuda_pipeline(program, target, remarks);
   text_ = codegen::emit_cuda(lowered, target);
-  for (const ir::Kernel& kernel : lowered.kernels) kernels_.push_back({.shared_unit_bytes = shared_unit_bytes(kernel)});
+  for (const ir::Kernel& kernel : lowered.kernels) {
+    kernels_.push_back({.shared_unit_bytes = shared_unit_bytes(kernel), .shared_parts = shared_parts(kernel)});
+  }
   const std::string& whole = text_.source;
   size_t at = whole.find(kKernel);
   header_ = whole.substr(0, at);
@@ -236,12 +250,12 @@ bool Subject::run_kernel(const sim::Code& code, size_t k, Memory& memory, const 
   for (cuda::TensorMap& map : maps) arguments.push_back(&map);
   arguments.push_back(&first_block);
   arguments.push_back(&to_failure);
-  sim::Detector detector(memory.regions(), kernels_[k].shared_unit_bytes, int64_t(kRedZoneBytes));
+  sim::Detector detector(memory.regions(), kernels_[k].shared_unit_bytes, int64_t(kRedZoneBytes),
+                         kernels_[k].shared_parts);
   const auto blocks = unsigned(kernels_[k].num_blocks);
   std::optional<sim::Finding> found;
   for (unsigned block = 0; block < blocks && !found && failure.site == 0; ++block) {
-    const sim::Block place{
-        .block = {block, 0, 0}, .grid = {blocks, 1, 1}, .threads = {unsigned(entry.threads), 1, 1}};
+    const sim::Block place{.block = {block, 0, 0}, .grid = {blocks, 1, 1}, .threads = {unsigned(entry.threads), 1, 1}};
     found = sim::run_block(code, place, arguments.data(), target.adversary, &detector);
   }
   if (failure.site != 0) {
@@ -259,7 +273,15 @@ bool Subject::run_kernel(const sim::Code& code, size_t k, Memory& memory, const 
 
 namespace {
 
-int small_value(size_t t, int64_t i) { return int((i * 7 + i / 13 * 3 + int64_t(t) * 5) % 5) - 2; }
+double small_value(size_t t, int64_t i) { return double((i * 7 + i / 13 * 3 + int64_t(t) * 5) % 5) - 2; }
+
+// As above, with an infinity among the first elements of a row of the first operand. Times the zeros behind the last k
+// of the other operand it is NaN: that a row's tail is not read into the next row shows in the row before.
+Subject::Values with_infinity(int64_t columns) {
+  return [columns](size_t t, int64_t i) {
+    return t == 0 && i == 5 * columns + 3 ? std::numeric_limits<double>::infinity() : small_value(t, i);
+  };
+}
 
 using Shapes = std::vector<std::vector<int64_t>>;
 
@@ -270,45 +292,95 @@ Subject example(const std::string& name, const Program& program, const Shapes& s
 
 Subject matmul(const std::string& name, int64_t m, int64_t n, int64_t k, int block_m, int block_n, int block_k,
                DType type) {
-  return example(name, examples::matmul_relu(m, n, k, block_m, block_n, block_k, type), {{m, k}, {k, n}, {m, n}});
+  return example(name, examples::matmul_relu(m, n, k, block_m, block_n, block_k, type), {{m, k}, {k, n}, {m, n}},
+                 with_infinity(k));
 }
 
 Subject table(const std::string& name, const testing::Product& p, bool bulk) {
   const Shapes shapes = {{p.m, p.k}, p.transpose_b ? std::vector{p.n, p.k} : std::vector{p.k, p.n}, {p.m, p.n}};
-  return {name,   bulk ? testing::wgmma_product(p) : testing::cp_async_product(p), true, bulk ? "sm_90a" : "sm_80",
+  return {name,   bulk ? testing::wgmma_product(p) : testing::cp_async_product(p),
+          true,   bulk ? "sm_90a" : "sm_80",
           shapes, small_value};
 }
 
 // Numbers of bins, and some that are none.
 Subject histogram(const std::string& name, int bins, int64_t n, int block) {
-  return example(name, examples::histogram(bins, block), {{n}, {bins}}, [bins](size_t t, int64_t i) {
-    return t == 0 ? int(i * 37 % (bins + 2)) - 1 : 0;
-  });
+  return example(name, examples::histogram(bins, block), {{n}, {bins}},
+                 [bins](size_t t, int64_t i) { return t == 0 ? double(i * 37 % (bins + 2)) - 1 : 0; });
 }
 
+Subject gemm_epilogue(const std::string& name, int64_t m, int64_t n, int64_t k, int block_n) {
+  return example(name, examples::gemm_epilogue(m, n, k, 16, block_n, 16), {{m, k}, {n, k}, {n}, {m, n}, {m, n}},
+                 with_infinity(k));
+}
+Subject split_k(const std::string& name, int64_t m, int64_t n, int64_t k) {
+  return example(name, examples::split_k(m, n, k, 2, 16, 8), {{m, k}, {k, n}, {m, n}}, with_infinity(k));
+}
+Subject transpose(const std::string& name, int64_t m, int64_t n) {
+  return example(name, examples::transpose(16, 24), {{m, n}, {n, m}});
+}
+
+// Extents that end inside of a tile in one dimension or in both: a guard of one dimension alone is of use where the
+// other one has none.
 void add_examples(std::vector<Subject>& out) {
   out.push_back(example("elementwise", examples::elementwise(8, 16), {{19, 37}, {19, 37}, {19, 37}}));
-  out.push_back(example("gemm_epilogue", examples::gemm_epilogue(21, 37, 50, 16, 24, 16),
-                        {{21, 50}, {37, 50}, {37}, {21, 37}, {21, 37}}));
+  out.push_back(gemm_epilogue("gemm_epilogue", 21, 37, 50, 24));
+  out.push_back(gemm_epilogue("gemm_epilogue, all rows", 32, 50, 50, 32));
+  out.push_back(gemm_epilogue("gemm_epilogue, all columns", 21, 64, 52, 32));
   out.push_back(histogram("histogram", 100, 300, 128));
+  out.push_back(histogram("histogram of few", 10, 190, 64));
   out.push_back(matmul("quickstart f16", 64, 64, 128, 32, 32, 16, DType::f16));
   out.push_back(matmul("quickstart f16, tails", 70, 72, 136, 32, 32, 16, DType::f16));
+  out.push_back(matmul("quickstart f16, large", 64, 128, 224, 64, 64, 32, DType::f16));
   out.push_back(matmul("quickstart f32", 24, 20, 40, 16, 16, 8, DType::f32));
   out.push_back(example("online_softmax", examples::online_softmax(5, 130, 4, 64), {{5, 130}, {5, 130}}));
   out.push_back(example("prefix_sum", examples::prefix_sum(150, 64), {{150}, {150}}));
   out.push_back(example("rms_norm_silu", examples::rms_norm_silu(8, 150), {{8, 150}, {150}, {8, 150}}));
-  out.push_back(example("split_k", examples::split_k(20, 21, 100, 2, 16, 8), {{20, 100}, {100, 21}, {20, 21}}));
-  out.push_back(example("transpose", examples::transpose(8, 12), {{19, 37}, {37, 19}}));
+  out.push_back(split_k("split_k", 20, 21, 100));
+  out.push_back(split_k("split_k, all", 32, 16, 96));
+  out.push_back(transpose("transpose", 19, 37));
+  out.push_back(transpose("transpose, all rows", 32, 37));
 }
 
 void add_tables(std::vector<Subject>& out) {
-  const testing::Product small{
-      .m = 72, .n = 40, .k = 200, .block_m = 64, .block_n = 32, .groups = 1, .regs_compute = 0, .regs_load = 0};
-  testing::Product p = small;
-  p.k = 456;
-  out.push_back(table("wgmma, 3 stages", p, true));
+  using testing::Product;
+  for (const int stages : {2, 3, 4}) {
+    out.push_back(table(fmt::format("cp.async, {} stages", stages),
+                        {.m = 64,
+                         .n = 72,
+                         .k = 16 * stages + 56,
+                         .block_m = 32,
+                         .block_n = 32,
+                         .block_k = 16,
+                         .stages = stages,
+                         .groups = 1},
+                        false));
+  }
+  Product p{.m = 72, .n = 40, .k = 456, .block_m = 64, .block_n = 32, .groups = 1, .regs_compute = 0, .regs_load = 0};
+  for (const int stages : {1, 2, 3}) {
+    p.stages = stages;
+    out.push_back(table(fmt::format("wgmma, {} stages", stages), p, true));
+  }
+  p.rounds = 3;
+  p.k = 200;
+  out.push_back(table("wgmma, 3 rounds", p, true));
   p.stages = 2;
-  out.push_back(table("wgmma, 2 stages", p, true));
+  p.type = "bf16";
+  out.push_back(table("wgmma, 3 rounds, bf16", p, true));
+  out.push_back(table("wgmma, 2 groups", {.m = 130, .n = 136, .k = 264, .stages = 2}, true));
+  out.push_back(table("wgmma, B [n, k]",
+                      {.m = 70,
+                       .n = 64,
+                       .k = 296,
+                       .block_m = 64,
+                       .block_n = 64,
+                       .block_k = 32,
+                       .stages = 4,
+                       .groups = 1,
+                       .transpose_b = true,
+                       .regs_compute = 0,
+                       .regs_load = 0},
+                      true));
 }
 
 }  // namespace

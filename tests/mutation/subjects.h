@@ -18,16 +18,17 @@ namespace tilewright::mutation {
 
 // What a launch of a program came to.
 struct Outcome {
-  std::string report;  // race, deadlock, misuse, outside, uninitialised, failed check; empty: none
-  std::string text;    // of the report
+  std::string report;                     // race, deadlock, misuse, outside, uninitialised, failed check; empty: none
+  std::string text;                       // of the report
   std::vector<std::string> results = {};  // the bytes of each parameter, where nothing is reported
 };
 
 // One program: its text, kernel by kernel, and how to launch it.
 class Subject {
  public:
-  // `values`: of element i of parameter t. Small integers, so that sums are exact in any order.
-  using Values = std::function<int(size_t t, int64_t i)>;
+  // `values`: of element i of parameter t. Small integers, so that sums are exact in any
+  // order.
+  using Values = std::function<double(size_t t, int64_t i)>;
 
   Subject(std::string name, const ir::Program& program, bool is_table, const std::string& arch,
           const std::vector<std::vector<int64_t>>& shapes, const Values& values);
@@ -56,6 +57,7 @@ class Subject {
   struct Kernel {
     int64_t num_blocks = 0;
     int shared_unit_bytes = 1;
+    std::vector<sim::SharedPart> shared_parts = {};
   };
   class Memory;
 

@@ -17,9 +17,9 @@ namespace tilewright::mutation {
 
 namespace {
 
-constexpr std::array kSchedules = {"fair+late",           "greedy+late",           "reverse+early",
-                                   "fair+early",          "random+anytime+seed=1", "random+anytime+seed=2",
-                                   "random+late+seed=3",  "random+anytime+seed=4"};
+constexpr std::array kSchedules = {"fair+late",          "greedy+late",           "reverse+early",
+                                   "fair+early",         "random+anytime+seed=1", "random+anytime+seed=2",
+                                   "random+late+seed=3", "random+anytime+seed=4"};
 constexpr size_t kMutantsAtOnce = 12;  // in one compilation
 constexpr auto kLimit = std::chrono::seconds(60);
 
@@ -162,8 +162,8 @@ std::vector<std::string> reports_without_change(const std::vector<Subject>& subj
 }
 
 std::string table_of(const std::vector<Fate>& fates) {
-  static constexpr std::array kReports = {"race",          "deadlock",     "wrong value", "outside",
-                                          "uninitialised", "misuse", "failed check"};
+  static constexpr std::array kReports = {"race",          "deadlock", "wrong value", "outside",
+                                          "uninitialised", "misuse",   "failed check"};
   std::string out = fmt::format("{:8} {:>8}", "kind", "mutants");
   for (const char* report : kReports) out += fmt::format(" {:>13}", report);
   out += fmt::format(" {:>11} {:>7}\n", "equivalent", "missed");

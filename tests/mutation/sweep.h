@@ -14,10 +14,11 @@ struct Fate {
   std::string subject;
   size_t kernel = 0;
   Mutant mutant;
-  std::string report;  // race, ..., "wrong value"; empty: nobody noticed; "crash" and "hang": the simulator itself did
-  std::string text;
-  int schedules = 0;   // until it was noticed
-  std::string equivalent;  // why nobody can notice it; empty: it is none
+  std::string report =
+      {};  // race, ..., "wrong value"; empty: nobody noticed; "crash" and "hang": the simulator itself did
+  std::string text = {};
+  int schedules = 0;            // until it was noticed
+  std::string equivalent = {};  // why nobody can notice it; empty: it is none
 
   bool noticed() const { return !report.empty() && report != "crash" && report != "hang"; }
   bool missed() const { return !noticed() && equivalent.empty(); }

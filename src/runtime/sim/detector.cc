@@ -20,7 +20,8 @@ const char* verb_of(Access access, bool is_copy) {
 
 }  // namespace
 
-Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes)
+Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes,
+                   const std::vector<SharedPart>& shared_parts)
     : shared_unit_bytes_(kCoarsestUnitBytes),
       finest_shared_unit_bytes_(shared_unit_bytes),
       red_zone_bytes_(red_zone_bytes) {
@@ -32,6 +33,10 @@ Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t r
     tensors_.push_back(std::move(global));
   }
   readers_ = std::move(spare().readers);
+  for (const SharedPart& part : shared_parts) {
+    held_.resize(std::max(held_.size(), size_t(part.end)));
+    std::fill(held_.begin() + std::ptrdiff_t(part.begin), held_.begin() + std::ptrdiff_t(part.end), true);
+  }
 }
 
 Detector::~Detector() {
@@ -104,8 +109,10 @@ void Detector::for_cells(const void* at, unsigned bytes, const Event& event, con
       fn(cell(memory, unit), memory);
     }
   };
-  if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_)
-    return each(-1, begin - shared_, unit_of_shared(begin - shared_, bytes));
+  if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_) {
+    const int64_t offset = begin - shared_;
+    return holds(offset, bytes) ? each(-1, offset, unit_of_shared(offset, bytes)) : outside(at, bytes, event);
+  }
   for (size_t t = 0; t < tensors_.size(); ++t) {
     const Region& r = tensors_[t].region;
     if (begin < r.begin || begin + bytes > r.begin + r.bytes) continue;
