@@ -47,7 +47,8 @@ class Guarding : public FactRewriter {
  private:
   TileId unchecked(TileId id);
   bool in_bounds(TileId id, std::span<const Expr> at);
-  bool assume_in_bounds(const Expr& index, const Expr& extent);
+  bool assume_in_bounds(Expr index, const Expr& extent);
+  void assume_stored(const ir::StoreStmt& store);
   void rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& out);
 
   Kernel& kernel_;
@@ -55,6 +56,7 @@ class Guarding : public FactRewriter {
   std::map<TileId, TileId> unchecked_;
   // While the fast form of a parallel nest is built: the variables bound inside it, and what it takes for granted.
   std::vector<ir::LoopDim> nest_;
+  std::vector<Expr> lets_, let_values_;  // of the nest, in terms of its loops
   std::vector<Expr>* assumptions_ = nullptr;
   bool left_checked_ = false;
 };
@@ -71,7 +73,8 @@ TileId Guarding::unchecked(TileId id) {
 }
 
 // Adds "the smallest and largest value of `index` over the nest are inside" to the assumptions.
-bool Guarding::assume_in_bounds(const Expr& index, const Expr& extent) {
+bool Guarding::assume_in_bounds(Expr index, const Expr& extent) {
+  index = ir::substitute(index, lets_, let_values_);
   const ir::LinearForm form = ir::linear_form(index);
   Expr low = ir::int_imm(form.constant), high = low;
   for (const auto& [term, coefficient] : form.terms) {
@@ -154,6 +157,8 @@ void Guarding::rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& ou
   FactRewriter::rewrite(stmt, fast);
   assumptions_ = nullptr;
   nest_.clear();
+  lets_.clear();
+  let_values_.clear();
   if (assumptions.empty()) {
     out.insert(out.end(), checked.begin(), checked.end());
     return;
@@ -165,11 +170,26 @@ void Guarding::rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& ou
       ir::IfStmt{.condition = all, .then = fast, .otherwise = ir::with_fresh_vars(checked, next_var_)}, stmt->loc));
 }
 
+// A value is asked for only where its store takes place.
+void Guarding::assume_stored(const ir::StoreStmt& store) {
+  const ir::Tile& tile = kernel_.tile(store.tile);
+  if (tile.on_chip() || tile.unchecked) return;
+  for (size_t d = 0; d < store.indices.size(); ++d) {
+    facts_.assume(ir::le(ir::int_imm(0), store.indices[d]), ir::Reads::stable);
+    facts_.assume(ir::lt(store.indices[d], tile.shape[d]), ir::Reads::stable);
+  }
+}
+
 void Guarding::rewrite(const Stmt& stmt, Block& out) {
   if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
-    ir::StoreStmt rebuilt{.tile = store->tile, .indices = {}, .value = rewrite(store->value)};
+    ir::StoreStmt rebuilt{.tile = store->tile, .indices = {}, .value = {}};
     for (const Expr& index : store->indices) rebuilt.indices.push_back(rewrite(index));
-    if (!store->indices.empty() && in_bounds(store->tile, store->indices)) rebuilt.tile = unchecked(store->tile);
+    const bool safe = !store->indices.empty() && in_bounds(store->tile, store->indices);
+    facts_.push();
+    if (!safe) assume_stored(*store);
+    rebuilt.value = rewrite(store->value);
+    facts_.pop();
+    if (safe) rebuilt.tile = unchecked(store->tile);
     out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
     return;
   }
@@ -183,7 +203,15 @@ void Guarding::rewrite(const Stmt& stmt, Block& out) {
     return;
   }
   const auto* let = ir::get_if<ir::LetStmt>(stmt);
-  if (let && assumptions_) nest_.push_back({.var = let->var, .begin = {}, .extent = {}});
+  if (let && assumptions_) {
+    nest_.push_back({.var = let->var, .begin = {}, .extent = {}});
+    Mentions mentions(nest_);
+    mentions.visit(let->value);
+    if (let->var.dtype() == ir::kIndex && !mentions.reads_tile) {
+      let_values_.push_back(ir::substitute(let->value, lets_, let_values_));
+      lets_.push_back(let->var);
+    }
+  }
   const auto* loop = ir::get_if<ir::ForStmt>(stmt);
   if (loop == nullptr) return FactRewriter::rewrite(stmt, out);
   if (loop->kind == ir::LoopKind::parallel && assumptions_ == nullptr) return rewrite_nest(stmt, *loop, out);

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -16,6 +18,7 @@ namespace tilewright::passes {
 
 using ir::Block;
 using ir::Expr;
+using ir::ExprKind;
 using ir::Kernel;
 using ir::Stmt;
 using ir::TileId;
@@ -26,9 +29,34 @@ namespace {
 using Memory = int64_t;
 constexpr Memory kPrinted = INT64_MIN;  // where prints go
 
+// Arrays that are accessed, each with how its elements belong to threads: accesses of the same way are of one thread
+// for each element, and need no barrier. Empty where nothing is known.
+class Accessed {
+ public:
+  void add(Memory memory, const std::string& owner = {}) {
+    const auto [at, fresh] = owners_.emplace(memory, owner);
+    if (!fresh && at->second != owner) at->second.clear();
+  }
+  void add(const Accessed& other) {
+    for (const auto& [memory, owner] : other.owners_) add(memory, owner);
+  }
+  bool contains(Memory memory) const { return owners_.contains(memory); }
+  bool empty() const { return owners_.empty(); }
+  bool meets(const Accessed& other) const {
+    return std::any_of(owners_.begin(), owners_.end(), [&](const auto& access) {
+      const auto same = other.owners_.find(access.first);
+      return same != other.owners_.end() && (access.second.empty() || access.second != same->second);
+    });
+  }
+  friend bool operator==(const Accessed&, const Accessed&) = default;
+
+ private:
+  std::map<Memory, std::string> owners_;
+};
+
 // Accesses by any thread since the last barrier.
 struct Pending {
-  std::set<Memory> reads, writes;
+  Accessed reads, writes;
   // By atomics of one kind whose results nobody uses: their order does not matter.
   std::set<std::tuple<Memory, ir::AtomicKind, DType>> updates;
   bool releases = false;  // an atomic hands on what all threads did before
@@ -36,20 +64,14 @@ struct Pending {
 
   void add(const Pending& other) {
     async |= other.async;
-    reads.insert(other.reads.begin(), other.reads.end());
-    writes.insert(other.writes.begin(), other.writes.end());
+    reads.add(other.reads);
+    writes.add(other.writes);
     updates.insert(other.updates.begin(), other.updates.end());
     releases |= other.releases;
   }
   bool conflicts(const Pending& next) const {
-    const auto meet = [](const std::set<Memory>& a, const std::set<Memory>& b) {
-      for (Memory m : a) {
-        if (b.contains(m)) return true;
-      }
-      return false;
-    };
     if (next.releases && !(reads.empty() && writes.empty() && updates.empty())) return true;
-    return meet(writes, next.reads) || meet(writes, next.writes) || meet(reads, next.writes) || updates_meet(next) ||
+    return writes.meets(next.reads) || writes.meets(next.writes) || reads.meets(next.writes) || updates_meet(next) ||
            next.updates_meet(*this);
   }
   // Whether an update is of what `other` accesses in another way.
@@ -69,15 +91,24 @@ class Accesses : public ir::Visitor {
   explicit Accesses(const Kernel& kernel) : kernel_(kernel) {}
   using Visitor::visit;
   void visit(const Expr& e) override {
-    if (e.is(ir::ExprKind::load)) note(e.tile_id(), found.reads);
+    if (e.is(ir::ExprKind::load)) note(e.tile_id(), found.reads, owner_of(e.tile_id(), e.args()));
     if (e) visit_args(e);
   }
   void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile, found.writes);
+    const auto* loop = ir::get_if<ir::ForStmt>(stmt);
+    if (loop && is_dealt_out(*loop)) {
+      const ir::ForStmt* const around = std::exchange(dealt_out_, loop);
+      visit_parts(stmt);
+      dealt_out_ = around;
+      return;
+    }
+    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
+      note(store->tile, found.writes, owner_of(store->tile, store->indices));
+    }
     if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) note_atomic(*atomic);
     if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) {
       // Statements of a block print one after the other.
-      if (op->def->reports && ir::text_attr(op->attrs, "kind") == "print") found.writes.insert(kPrinted);
+      if (op->def->reports && ir::text_attr(op->attrs, "kind") == "print") found.writes.add(kPrinted);
       for (const ir::Access& a : op->def->effects(*op, kernel_)) {
         if (a.mode != ir::Mode::write) note(a.ref.tile, found.reads);
         if (a.mode != ir::Mode::read) note(a.ref.tile, found.writes);
@@ -90,9 +121,15 @@ class Accesses : public ir::Visitor {
   Pending found;
 
  private:
-  void note(TileId id, std::set<Memory>& set) {
-    if (const std::optional<Memory> memory = shared_memory(id)) set.insert(*memory);
+  void note(TileId id, Accessed& to, const std::string& owner = {}) {
+    if (const std::optional<Memory> memory = shared_memory(id)) to.add(*memory, owner);
   }
+  // A parallel loop whose iterations distribute_threads dealt out in turn.
+  bool is_dealt_out(const ir::ForStmt& loop) const {
+    return loop.kind == ir::LoopKind::parallel && loop.dims.size() == 1 && kernel_.thread_var &&
+           ir::equal(loop.dims[0].begin, kernel_.thread_var) && loop.dims[0].step == kernel_.threads;
+  }
+  std::string owner_of(TileId id, std::span<const Expr> at) const;
   void note_atomic(const ir::AtomicStmt& atomic) {
     const std::optional<Memory> memory = shared_memory(atomic.tile);
     if (!memory) return;
@@ -101,8 +138,8 @@ class Accesses : public ir::Visitor {
     if (ir::expr_kind(atomic.kind) && !atomic.prev)
       found.updates.emplace(*memory, atomic.kind, kernel_.tile(atomic.tile).dtype);
     else {
-      found.reads.insert(*memory);
-      if (atomic.kind != ir::AtomicKind::load) found.writes.insert(*memory);
+      found.reads.add(*memory);
+      if (atomic.kind != ir::AtomicKind::load) found.writes.add(*memory);
     }
   }
   // What the pass keeps apart; nothing for registers, and for what is handed over.
@@ -125,7 +162,31 @@ class Accesses : public ir::Visitor {
     return id;
   }
   const Kernel& kernel_;
+  const ir::ForStmt* dealt_out_ = nullptr;  // the innermost around
 };
+
+// Where iteration `index` of a loop that is dealt out accesses the element whose coordinates are the digits of `index`:
+// thread `index` modulo the number of threads has that element, whichever loop of these digits it is.
+std::string Accesses::owner_of(TileId id, std::span<const Expr> at) const {
+  if (dealt_out_ == nullptr || at.empty() || kernel_.tile(id).view_of >= 0 ||
+      kernel_.tile(id).space != ir::Space::shared)
+    return {};
+  const Expr& index = dealt_out_->dims[0].var;
+  if (at.size() == 1) return ir::equal(at[0], index) ? "1" : "";
+  Expr rest = index;
+  std::string owner = std::to_string(at.size());
+  for (size_t d = at.size(); d-- > 0;) {
+    const auto* let = d < dealt_out_->body.size() ? ir::get_if<ir::LetStmt>(dealt_out_->body[d]) : nullptr;
+    if (let == nullptr || !ir::equal(at[d], let->var)) return {};
+    if (d == 0) return ir::equal(let->value, rest) ? owner : "";
+    if (!let->value.is(ExprKind::floormod) || !ir::equal(let->value.arg(0), rest)) return {};
+    const std::optional<int64_t> extent = let->value.arg(1).as_int();
+    if (!extent) return {};
+    owner += " " + std::to_string(*extent);
+    rest = ir::floordiv(rest, *extent);
+  }
+  return {};
+}
 
 class Placement {
  public:
