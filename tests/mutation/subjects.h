@@ -30,8 +30,12 @@ class Subject {
   // order.
   using Values = std::function<double(size_t t, int64_t i)>;
 
+  // Of each parameter, which are tensors.
+  using Shapes = std::vector<std::vector<int64_t>>;
+
+  // `launches`: one or several with the same text, where extents are known at launch only.
   Subject(std::string name, const ir::Program& program, bool is_table, const std::string& arch,
-          const std::vector<std::vector<int64_t>>& shapes, const Values& values);
+          const std::vector<Shapes>& launches, const Values& values);
 
   const std::string& name() const { return name_; }
   size_t num_kernels() const { return pieces_.size(); }
@@ -44,8 +48,9 @@ class Subject {
   };
   // The program and variants of its kernels, compiled at once.
   std::shared_ptr<const sim::Module> compile(const std::vector<Variant>& variants) const;
+  size_t num_launches() const { return launches_.size(); }
   // `variant`: a number of those that the module was compiled with, for kernel `of`; -1: none.
-  Outcome run(const sim::Module& module, const std::string& how, int variant = -1, size_t of = 0) const;
+  Outcome run(const sim::Module& module, size_t launch, const std::string& how, int variant = -1, size_t of = 0) const;
 
  private:
   struct Tensor {
@@ -54,24 +59,24 @@ class Subject {
     std::vector<int64_t> shape;
     bool is_parameter = true;
   };
-  struct Kernel {
-    int64_t num_blocks = 0;
-    int shared_unit_bytes = 1;
-    std::vector<sim::SharedPart> shared_parts = {};
+  struct Launch {
+    std::vector<Tensor> tensors;
+    std::vector<int64_t> scalars;     // the bits of each value in its own type
+    std::vector<int64_t> num_blocks;  // of each kernel
   };
   class Memory;
 
-  void bind(const ir::Program& program, const std::vector<std::vector<int64_t>>& shapes, const Values& values);
-  bool run_kernel(const sim::Code& code, size_t k, Memory& memory, const SimTarget& target, Outcome& out) const;
-  cuda::TensorMapSpec spec_of(const ir::TensorMap& map) const;
+  void bind(const ir::Program& program, const Shapes& shapes, const Values& values);
+  bool run_kernel(const sim::Code& code, size_t k, const Launch& launch, Memory& memory, const SimTarget& target,
+                  Outcome& out) const;
 
   std::string name_, arch_;
   codegen::CudaModule text_;
   std::string header_;
   std::vector<std::string> pieces_;
-  std::vector<Tensor> tensors_;
-  std::vector<int64_t> scalars_;  // the bits of each value in its own type
-  std::vector<Kernel> kernels_;
+  std::vector<int> shared_unit_bytes_;  // of each kernel
+  std::vector<std::vector<sim::SharedPart>> shared_parts_;
+  std::vector<Launch> launches_;
 };
 
 // Those of the full run; the short one takes a few.

@@ -29,13 +29,13 @@ struct Work {
 };
 
 // "report\nschedules\ntext"
-std::string examine(const Subject& subject, const sim::Module& module, const std::vector<std::string>& right,
-                    int variant, size_t kernel) {
+std::string examine(const Subject& subject, const sim::Module& module,
+                    const std::vector<std::vector<std::string>>& right, int variant, size_t kernel) {
   int schedules = 0;
   for (const char* how : kSchedules) {
-    ++schedules;
-    Outcome outcome = subject.run(module, how, variant, kernel);
-    if (outcome.report.empty() && outcome.results != right) outcome.report = "wrong value";
+    const size_t launch = size_t(schedules++) % subject.num_launches();
+    Outcome outcome = subject.run(module, launch, how, variant, kernel);
+    if (outcome.report.empty() && outcome.results != right[launch]) outcome.report = "wrong value";
     if (!outcome.report.empty()) return fmt::format("{}\n{}\n{}", outcome.report, schedules, outcome.text);
   }
   return fmt::format("\n{}\n", schedules);
@@ -64,10 +64,12 @@ std::vector<Answer> run_work(const Work& work, const std::vector<Fate>& fates) {
     variants.push_back({fate.kernel, fate.mutant.applied_to(subject.kernel_text(fate.kernel))});
   }
   const auto module = subject.compile(variants);
-  std::optional<std::vector<std::string>> right;
+  std::vector<std::vector<std::string>> right;
   return one_by_one(variants.size(), kLimit, [&](size_t v) {
-    if (!right) right = subject.run(*module, kSchedules[0]).results;
-    return examine(subject, *module, *right, int(v), variants[v].kernel);
+    while (right.size() < subject.num_launches()) {
+      right.push_back(subject.run(*module, right.size(), kSchedules[0]).results);
+    }
+    return examine(subject, *module, right, int(v), variants[v].kernel);
   });
 }
 
@@ -138,13 +140,14 @@ std::vector<std::string> reports_without_change(const std::vector<Subject>& subj
   static constexpr std::array kTimes = {"late", "early", "anytime"};
   const auto results = in_processes(chosen.size(), options.jobs, [&](size_t s) {
     const auto module = chosen[s]->compile({});
-    std::vector<std::string> right;
+    std::vector<std::vector<std::string>> right(chosen[s]->num_launches());
     std::string out;
     for (int i = 0; i < num_schedules; ++i) {
+      const size_t launch = size_t(i) % right.size();
       const std::string how = fmt::format("{}+{}+seed={}", kOrders[size_t(i) % 4], kTimes[size_t(i) / 4 % 3], i + 1);
-      Outcome outcome = chosen[s]->run(*module, how);
-      if (i == 0) right = outcome.results;
-      if (outcome.report.empty() && outcome.results != right) outcome.report = "wrong value";
+      Outcome outcome = chosen[s]->run(*module, launch, how);
+      if (right[launch].empty()) right[launch] = outcome.results;
+      if (outcome.report.empty() && outcome.results != right[launch]) outcome.report = "wrong value";
       if (outcome.report.empty()) continue;
       out += fmt::format("{}, {}: {}: {}\n", chosen[s]->name(), how, outcome.report, outcome.text);
     }
