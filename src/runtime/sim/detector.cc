@@ -173,7 +173,8 @@ void Detector::agent_access(const Agent& agent, const void* at, unsigned bytes, 
   });
 }
 
-// Reports what the new access of a cell conflicts with.
+// Reports what the new access of a cell conflicts with. Atomics of one proxy need no order among themselves; those of
+// two proxies do (PTX ISA, "Morally Strong Operations").
 void Detector::check(Cell& c, const Event& now, const Memory& memory) {
   if (c.write_time == 0) {
     if (memory.tensor < 0 && now.access != Access::write) {
@@ -186,7 +187,7 @@ void Detector::check(Cell& c, const Event& now, const Memory& memory) {
     }
   } else if (c.pending) {
     return report(now, memory, "copies asynchronously into", c.write_thread, c.write_block, c.write_site);
-  } else if (!(c.write_atomic && now.access == Access::atomic) &&
+  } else if (!(c.write_atomic && now.access == Access::atomic && c.write_generic == is_generic(now)) &&
              (c.write_block != block_ || !ordered(c.write_thread, c.write_time, now))) {
     return report(now, memory, c.write_atomic ? "updates atomically" : "writes", c.write_thread, c.write_block,
                   c.write_site);
@@ -282,7 +283,7 @@ void Detector::note_write(Cell& c, const Event& now) {
   c.write_site = now.site;
   c.write_block = int32_t(block_);
   c.write_atomic = now.access == Access::atomic;
-  c.write_generic = now.agent == nullptr || now.agent->generic;
+  c.write_generic = is_generic(now);
   c.pending = false;
   c.read_time = 0;
   c.foreign_block = -1;

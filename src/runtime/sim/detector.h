@@ -174,6 +174,7 @@ class Detector {
   // The columns, behind those of threads, of what they wrote in sight of the asynchronous proxy.
   int fenced_column(int thread, bool shared) const { return num_threads_ * (shared ? 1 : 2) + thread; }
   void add_columns(int count);
+  static bool is_generic(const Event& now) { return now.agent == nullptr || now.agent->generic; }
   bool check_proxy(const Cell& c, const Event& now, const Memory& memory);
   std::string name_of(int column, int64_t block) const;
   template <class Function>

@@ -152,7 +152,10 @@ void Executor::start_product(Lane* const* lanes) {
   product.group = warp.committed + 1;
   product.line = line;
   product.a_in_registers = lanes[0]->a != nullptr;
-  for (size_t l = 0; l < kWarpSize && product.a_in_registers; ++l) std::memcpy(product.a[l].data(), lanes[l]->a, 16);
+  for (size_t l = 0; l < kWarpSize && product.a_in_registers; ++l) {
+    product.a_at[l] = lanes[l]->a;
+    std::memcpy(product.a[l].data(), lanes[l]->a, 16);
+  }
   check_order(product, line);
   Accumulators& a = accumulators_of(warp, lanes, accumulator_registers(product.form), line);
   if (a.in_flight == 0) {
@@ -237,6 +240,15 @@ void Executor::check_untouched(const Accumulators& a, int warp, int line) {
   refuse(fmt::format("accumulators of warp {} were written while a product was in flight", warp), line);
 }
 
+// Nothing may write registers of `a` before the wait for the product that reads them.
+void Executor::check_a_untouched(const WarpgroupProduct& product, int warp) {
+  for (size_t l = 0; l < kWarpSize && product.a_in_registers; ++l) {
+    if (std::memcmp(product.a_at[l], product.a[l].data(), 16) == 0) continue;
+    refuse(fmt::format("registers of warp {} were written while a product that reads them as `a` was in flight", warp),
+           product.line);
+  }
+}
+
 bool Executor::products_have_come(int warp, unsigned pending) const {
   const WarpProducts& own = products_[size_t(warp)];
   const uint32_t groups = own.committed > pending ? own.committed - pending : 0;
@@ -257,6 +269,7 @@ void Executor::finish_groups(int warp, unsigned pending) {
   for (WarpgroupProduct& p : own.products) {
     if (p.group > groups) break;
     complete_product(p, warp);
+    check_a_untouched(p, warp);
     if (--p.sums->in_flight > 0) continue;
     check_untouched(*p.sums, warp, p.line);
     show(*p.sums, p.sums->sums);

@@ -31,6 +31,7 @@ struct WarpgroupProduct {
   device::sim::WarpgroupOperands operands = {};
   bool a_in_registers = false;
   std::array<std::array<uint32_t, 4>, 32> a = {};  // registers, as they were at the start
+  std::array<const void*, 32> a_at = {};           // where they are
   Accumulators* sums = nullptr;
   uint32_t number = 0;  // of the warp's products
   uint32_t group = 0;   // from 1 on
