@@ -33,7 +33,8 @@ std::vector<std::string> flags(const SimTarget& target, CompilerKind kind) {
 // The second number of a kernel's __launch_bounds__: how many blocks share the registers of a multiprocessor.
 int blocks_that_share_registers(const std::string& text, const std::string& symbol) {
   const std::string word = "__launch_bounds__(";
-  const size_t name = text.find("\n" + symbol + "("), at = text.rfind(word, name);
+  const auto begins = [&](char before) { return text.find(before + symbol + "("); };
+  const size_t name = std::min(begins('\n'), begins(' ')), at = text.rfind(word, name);
   if (name == std::string::npos || at == std::string::npos) return 1;
   const size_t comma = text.find(',', at), end = text.find(')', at);
   if (comma > end || text.find(kKernelWord, at) < name) return 1;

@@ -10,7 +10,7 @@ namespace {
 // Reads, barriers and operations of warps that change nothing: after so many the thread lets the others run, as one
 // that waits for what another one writes must; after so many that no launch comes to, nobody will write it.
 constexpr int64_t kRestAfter = 1 << 12;
-constexpr int64_t kMostQuietSteps = int64_t(1) << 27;
+constexpr int64_t kMostQuietSteps = int64_t(1) << 26;
 
 }  // namespace
 
