@@ -298,11 +298,27 @@ Subject quickstart(const std::string& name, int64_t m, int64_t n, int64_t k, int
                  with_infinities(k));
 }
 
-Subject table(const std::string& name, const testing::Product& p, bool bulk) {
+Subject table(const std::string& name, const testing::Product& p, const ir::Program& program, const char* arch) {
   const Shapes shapes = {{p.m, p.k}, p.transpose_b ? std::vector{p.n, p.k} : std::vector{p.k, p.n}, {p.m, p.n}};
-  return {name,     bulk ? testing::wgmma_product(p) : testing::cp_async_product(p),
-          true,     bulk ? "sm_90a" : "sm_80",
-          {shapes}, small_value};
+  return {name, program, true, arch, {shapes}, small_value};
+}
+
+// One warpgroup copies by cp.async, and multiplies what it copied.
+ir::Program products_of_own_copies(const testing::Product& p) {
+  constexpr const char* kSlots = R"(        schedule anchor {0}
+        channel operands: (A_shared, B_shared) stages {1} from warps(0, 0) to warps(0, 0)
+        slot wait(0) stage {0} order 0
+        slot acquire(0) stage 0 order 1
+        slot op(0) stage 0 order 2
+        slot op(1) stage 0 order 3
+        slot commit(0) stage 0 order 4
+        slot op(2) stage {0} order 5
+        slot release(0) stage {0} order 6
+)";
+  const std::string fragment = layout::to_string(layout::wgmma_accumulator(p.block_m, p.block_n, 1, 1));
+  return ir::parse(testing::product_text(p, fragment, 128, "", fmt::format(kSlots, p.stages - 1, p.stages),
+                                         testing::loads_text(p, "async_copy", "", ""), "warpgroup_gemm"),
+                   "table", testing::schedule_defs());
 }
 
 // Numbers of bins, and some that are none.
@@ -337,41 +353,49 @@ void add_examples(std::vector<Subject>& out) {
   out.push_back(example("online_softmax", examples::online_softmax(5, 130, 4, 64), {{{5, 130}, {5, 130}}}));
   out.push_back(example("prefix_sum", examples::prefix_sum(150, 64), {{{150}, {150}}}));
   out.push_back(example("rms_norm_silu", examples::rms_norm_silu(8, 150), {{{8, 150}, {150}, {8, 150}}}));
+  out.push_back(
+      example("rms_norm_silu, a row", examples::rms_norm_silu(5, 130, 1e-6, 1), {{{5, 130}, {130}, {5, 130}}}));
   out.push_back(split_k("split_k", 20, 21, 100));
   out.push_back(example("transpose", examples::transpose(16, 24),
                         {{{19, 37}, {37, 19}}, {{32, 37}, {37, 32}}, {{19, 48}, {48, 19}}}));
 }
 
-void add_tables(std::vector<Subject>& out) {
-  using testing::Product;
+void add_tables_of_cp_async(std::vector<Subject>& out) {
+  testing::Product p{.m = 70, .n = 72, .block_m = 32, .block_n = 32, .block_k = 16, .groups = 1};
   for (const int stages : {2, 3, 4}) {
-    out.push_back(table(fmt::format("cp.async, {} stages", stages),
-                        {.m = 70,
-                         .n = 72,
-                         .k = 16 * stages + 56,
-                         .block_m = 32,
-                         .block_n = 32,
-                         .block_k = 16,
-                         .stages = stages,
-                         .groups = 1},
-                        false));
+    p.stages = stages;
+    p.k = 16 * stages + 56;
+    out.push_back(table(fmt::format("cp.async, {} stages", stages), p, testing::cp_async_product(p), "sm_80"));
   }
-  Product p{.m = 72, .n = 40, .k = 456, .block_m = 64, .block_n = 32, .groups = 1, .regs_compute = 0, .regs_load = 0};
+  p.block_m = 64;
+  for (const int stages : {2, 3}) {
+    p.stages = stages;
+    p.k = 16 * 3 * stages + 8;
+    out.push_back(table(fmt::format("wgmma of cp.async, {} stages", stages), p, products_of_own_copies(p), "sm_90a"));
+  }
+}
+
+void add_tables_of_bulk_copies(std::vector<Subject>& out) {
+  const auto add = [&](const std::string& name, const testing::Product& p) {
+    out.push_back(table(name, p, testing::wgmma_product(p), "sm_90a"));
+  };
+  testing::Product p{.m = 72, .n = 40, .k = 456, .block_m = 64, .block_n = 32, .groups = 1};
+  p.regs_compute = p.regs_load = 0;
   for (const int stages : {1, 2, 3}) {
     p.stages = stages;
-    out.push_back(table(fmt::format("wgmma, {} stages", stages), p, true));
+    add(fmt::format("wgmma, {} stages", stages), p);
   }
   p.rounds = 3;
   p.k = 200;
-  out.push_back(table("wgmma, 3 rounds", p, true));
+  add("wgmma, 3 rounds", p);
   p.stages = 2;
   p.type = "bf16";
-  out.push_back(table("wgmma, 3 rounds, bf16", p, true));
-  out.push_back(table("wgmma, 2 groups", {.m = 130, .n = 136, .k = 264, .stages = 2}, true));
+  add("wgmma, 3 rounds, bf16", p);
+  add("wgmma, 2 groups", {.m = 130, .n = 136, .k = 264, .stages = 2});
   p = {.m = 70, .n = 72, .k = 296, .block_m = 64, .block_n = 64, .block_k = 32, .stages = 4, .groups = 1};
   p.transpose_b = true;
   p.regs_compute = p.regs_load = 0;
-  out.push_back(table("wgmma, B [n, k]", p, true));
+  add("wgmma, B [n, k]", p);
 }
 
 }  // namespace
@@ -379,7 +403,8 @@ void add_tables(std::vector<Subject>& out) {
 std::vector<Subject> all_subjects() {
   std::vector<Subject> out;
   add_examples(out);
-  add_tables(out);
+  add_tables_of_cp_async(out);
+  add_tables_of_bulk_copies(out);
   return out;
 }
 
