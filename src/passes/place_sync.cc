@@ -102,6 +102,13 @@ class Accesses : public ir::Visitor {
       dealt_out_ = around;
       return;
     }
+    const auto* branch = ir::get_if<ir::IfStmt>(stmt);
+    if (branch && branch->otherwise.empty() && is_first_thread(branch->condition)) {
+      const bool around = std::exchange(in_first_thread_, true);
+      visit_parts(stmt);
+      in_first_thread_ = around;
+      return;
+    }
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
       note(store->tile, found.writes, owner_of(store->tile, store->indices));
     }
@@ -128,6 +135,10 @@ class Accesses : public ir::Visitor {
   bool is_dealt_out(const ir::ForStmt& loop) const {
     return loop.kind == ir::LoopKind::parallel && loop.dims.size() == 1 && kernel_.thread_var &&
            ir::equal(loop.dims[0].begin, kernel_.thread_var) && loop.dims[0].step == kernel_.threads;
+  }
+  bool is_first_thread(const Expr& condition) const {
+    return kernel_.thread_var && condition.is(ExprKind::eq) && ir::equal(condition.arg(0), kernel_.thread_var) &&
+           condition.arg(1).is_int(0);
   }
   std::string owner_of(TileId id, std::span<const Expr> at) const;
   void note_atomic(const ir::AtomicStmt& atomic) {
@@ -163,11 +174,13 @@ class Accesses : public ir::Visitor {
   }
   const Kernel& kernel_;
   const ir::ForStmt* dealt_out_ = nullptr;  // the innermost around
+  bool in_first_thread_ = false;
 };
 
 // Where iteration `index` of a loop that is dealt out accesses the element whose coordinates are the digits of `index`:
 // thread `index` modulo the number of threads has that element, whichever loop of these digits it is.
 std::string Accesses::owner_of(TileId id, std::span<const Expr> at) const {
+  if (in_first_thread_) return "the first thread";
   if (dealt_out_ == nullptr || at.empty() || kernel_.tile(id).view_of >= 0 ||
       kernel_.tile(id).space != ir::Space::shared)
     return {};
