@@ -343,26 +343,37 @@ void add_examples(std::vector<Subject>& out) {
   out.push_back(example("elementwise", examples::elementwise(8, 16),
                         {{{19, 37}, {19, 37}, {19, 37}}, {{16, 37}, {16, 37}, {16, 37}}}));
   out.push_back(gemm_epilogue("gemm_epilogue", 27, 37, 50, 24));
+  out.push_back(gemm_epilogue("gemm_epilogue, narrow", 27, 37, 50, 16));
+  out.push_back(gemm_epilogue("gemm_epilogue, narrow and long", 43, 21, 66, 16));
   out.push_back(gemm_epilogue("gemm_epilogue, copies", 27, 45, 52, 32));
   out.push_back(histogram("histogram", 100, 128, {300, 384 + 102}));
+  out.push_back(histogram("histogram of few", 40, 256, {450, 512 + 42}));
   out.push_back(quickstart("quickstart f16", 64, 64, 128, 32, 32, 16, DType::f16));
   out.push_back(quickstart("quickstart f16, tails", 70, 72, 136, 32, 32, 16, DType::f16));
   out.push_back(quickstart("quickstart f16, two steps", 70, 72, 32, 32, 32, 16, DType::f16));
   out.push_back(quickstart("quickstart bf16, large", 64, 128, 224, 64, 64, 32, DType::bf16));
+  out.push_back(quickstart("quickstart bf16, two steps", 70, 136, 64, 32, 64, 32, DType::bf16));
   out.push_back(quickstart("quickstart f32", 24, 20, 40, 16, 16, 8, DType::f32));
   out.push_back(example("online_softmax", examples::online_softmax(5, 130, 4, 64), {{{5, 130}, {5, 130}}}));
   out.push_back(example("prefix_sum", examples::prefix_sum(150, 64), {{{150}, {150}}}));
   out.push_back(example("rms_norm_silu", examples::rms_norm_silu(8, 150), {{{8, 150}, {150}, {8, 150}}}));
   out.push_back(
       example("rms_norm_silu, a row", examples::rms_norm_silu(5, 130, 1e-6, 1), {{{5, 130}, {130}, {5, 130}}}));
+  out.push_back(
+      example("rms_norm_silu, two rows", examples::rms_norm_silu(6, 200, 1e-6, 2), {{{6, 200}, {200}, {6, 200}}}));
+  out.push_back(example("rms_norm_silu, wide", examples::rms_norm_silu(8, 270), {{{8, 270}, {270}, {8, 270}}}));
   out.push_back(split_k("split_k", 20, 21, 100));
+  out.push_back(example("transpose of small tiles", examples::transpose(16, 16),
+                        {{{19, 37}, {37, 19}}, {{32, 37}, {37, 32}}, {{19, 48}, {48, 19}}}));
   out.push_back(example("transpose", examples::transpose(16, 24),
                         {{{19, 37}, {37, 19}}, {{32, 37}, {37, 32}}, {{19, 48}, {48, 19}}}));
 }
 
 void add_tables_of_cp_async(std::vector<Subject>& out) {
-  testing::Product p{.m = 70, .n = 72, .block_m = 32, .block_n = 32, .block_k = 16, .groups = 1};
-  for (const int stages : {2, 3, 4}) {
+  testing::Product p{.m = 70, .n = 72, .k = 88, .block_m = 32, .block_n = 32, .block_k = 16, .stages = 2, .groups = 1};
+  out.push_back(table("cp.async, 2 stages", p, testing::cp_async_product(p), "sm_80"));
+  p.m = p.n = 64;
+  for (const int stages : {3, 4}) {
     p.stages = stages;
     p.k = 16 * stages + 56;
     out.push_back(table(fmt::format("cp.async, {} stages", stages), p, testing::cp_async_product(p), "sm_80"));
@@ -392,10 +403,14 @@ void add_tables_of_bulk_copies(std::vector<Subject>& out) {
   p.type = "bf16";
   add("wgmma, 3 rounds, bf16", p);
   add("wgmma, 2 groups", {.m = 130, .n = 136, .k = 264, .stages = 2});
+  add("wgmma, 2 groups, 2 rounds", {.m = 130, .n = 136, .k = 200, .stages = 3, .rounds = 2});
   p = {.m = 70, .n = 72, .k = 296, .block_m = 64, .block_n = 64, .block_k = 32, .stages = 4, .groups = 1};
   p.transpose_b = true;
   p.regs_compute = p.regs_load = 0;
   add("wgmma, B [n, k]", p);
+  p.stages = 1;
+  p.type = "bf16";
+  add("wgmma, B [n, k], bf16, 1 stage", p);
 }
 
 }  // namespace
@@ -410,6 +425,7 @@ std::vector<Subject> all_subjects() {
 
 std::vector<Subject> few_subjects() {
   std::vector<Subject> out;
+  out.push_back(histogram("histogram of few", 40, 192, {450, 384 + 42}));
   out.push_back(quickstart("quickstart f16", 64, 64, 128, 32, 32, 16, DType::f16));
   return out;
 }
