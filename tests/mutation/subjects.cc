@@ -22,8 +22,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <new>
@@ -342,6 +342,10 @@ Subject split_k(const std::string& name, int64_t m, int64_t n, int64_t k) {
 void add_examples(std::vector<Subject>& out) {
   out.push_back(example("elementwise", examples::elementwise(8, 16),
                         {{{19, 37}, {19, 37}, {19, 37}}, {{16, 37}, {16, 37}, {16, 37}}}));
+  out.push_back(example("elementwise of large tiles", examples::elementwise(16, 64),
+                        {{{35, 100}, {35, 100}, {35, 100}}, {{32, 100}, {32, 100}, {32, 100}}}));
+  out.push_back(example("elementwise of large tiles", examples::elementwise(16, 64),
+                        {{{35, 100}, {35, 100}, {35, 100}}, {{32, 100}, {32, 100}, {32, 100}}}));
   out.push_back(gemm_epilogue("gemm_epilogue", 27, 37, 50, 24));
   out.push_back(gemm_epilogue("gemm_epilogue, narrow", 27, 37, 50, 16));
   out.push_back(gemm_epilogue("gemm_epilogue, narrow and long", 43, 21, 66, 16));
@@ -424,9 +428,13 @@ std::vector<Subject> all_subjects() {
 }
 
 std::vector<Subject> few_subjects() {
+  static constexpr const char* kNames[] = {"histogram", "quickstart f16, tails", "rms_norm_silu",
+                                           "split_k",   "wgmma, 2 stages",       "wgmma of cp.async, 2 stages"};
   std::vector<Subject> out;
-  out.push_back(histogram("histogram of few", 40, 192, {450, 384 + 42}));
-  out.push_back(quickstart("quickstart f16", 64, 64, 128, 32, 32, 16, DType::f16));
+  for (Subject& subject : all_subjects()) {
+    if (std::find(std::begin(kNames), std::end(kNames), subject.name()) != std::end(kNames))
+      out.push_back(std::move(subject));
+  }
   return out;
 }
 

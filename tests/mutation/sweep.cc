@@ -164,6 +164,24 @@ std::vector<std::string> reports_without_change(const std::vector<Subject>& subj
   return out;
 }
 
+std::vector<std::string> shortcomings(const std::vector<Fate>& fates) {
+  std::vector<std::string> out;
+  for (int kind = 0; kind < kNumKinds; ++kind) {
+    int64_t mutants = 0, equivalent = 0;
+    for (const Fate& f : fates) {
+      if (f.mutant.kind != Kind(kind)) continue;
+      ++mutants;
+      equivalent += !f.noticed() && !f.missed();
+      if (f.missed()) out.push_back("missed: " + line_of(f));
+    }
+    if (mutants < 10) out.push_back(fmt::format("{}: {} mutants", name_of(Kind(kind)), mutants));
+    if (20 * equivalent > mutants) {
+      out.push_back(fmt::format("{}: {} of {} mutants are equivalent", name_of(Kind(kind)), equivalent, mutants));
+    }
+  }
+  return out;
+}
+
 std::string table_of(const std::vector<Fate>& fates) {
   static constexpr std::array kReports = {"race",          "deadlock", "wrong value", "outside",
                                           "uninitialised", "misuse",   "failed check"};
@@ -189,9 +207,6 @@ std::string table_of(const std::vector<Fate>& fates) {
   for (const auto& [why, lines] : equivalent) {
     out += "equivalent: " + why + "\n";
     for (const std::string& line : lines) out += "  " + line + "\n";
-  }
-  for (const Fate& f : fates) {
-    if (f.missed()) out += fmt::format("missed{}: {}\n", f.report.empty() ? "" : " (" + f.report + ")", line_of(f));
   }
   return out;
 }

@@ -38,6 +38,10 @@ std::vector<Fate> sweep(const std::vector<Subject>& subjects, const SweepOptions
 std::vector<std::string> reports_without_change(const std::vector<Subject>& subjects, int num_schedules,
                                                 const SweepOptions& options);
 
+// What keeps a full run from saying that the simulator notices such mistakes: missed mutants, kinds with fewer than 10
+// mutants or more than 5 % that are equivalent. One line each.
+std::vector<std::string> shortcomings(const std::vector<Fate>& fates);
+
 // One row for each kind: mutants, by what they were noticed, equivalent, missed; then the equivalent and missed ones.
 std::string table_of(const std::vector<Fate>& fates);
 
