@@ -55,6 +55,22 @@ std::vector<Span> split(const std::string& text, Span whole, const std::vector<s
   return out;
 }
 
+// Where the condition of a choice begins whose " ? " stands at `at`.
+size_t beginning_of_condition(const std::string& text, size_t at) {
+  int depth = 0;
+  for (size_t begin = at; begin > 0; --begin) {
+    depth += text[begin - 1] == ')';
+    if (text[begin - 1] == '(' && depth-- == 0) return begin;
+    if (depth > 0) continue;
+    for (const std::string_view before : {"= ", ", ", " ? ", " : ", "return "}) {
+      if (begin >= before.size() && text.compare(begin - before.size(), before.size(), before) == 0 &&
+          (before != "= " || text.compare(begin - 3, 1, " ") == 0))
+        return begin;
+    }
+  }
+  return 0;
+}
+
 std::string text_of(const std::string& text, Span at) { return text.substr(at.begin, at.end - at.begin); }
 
 class Finder {
@@ -69,6 +85,7 @@ class Finder {
   void copy(const Call& call);
   void condition(size_t open);
   void range_checks();
+  void selections();
   void loops();
   void phase(Span parity);
   void weaker_bound(Span comparison, const std::string& place);
@@ -108,6 +125,7 @@ std::vector<Mutant> Finder::all() {
     if (!otherwise) condition(at + 3);
   }
   range_checks();
+  selections();
   loops();
   std::stable_sort(out_.begin(), out_.end(),
                    [](const Mutant& a, const Mutant& b) { return a.edits.front().begin < b.edits.front().begin; });
@@ -193,14 +211,8 @@ void Finder::copy(const Call& call) {
   std::vector<std::pair<std::string, std::string>> guards;
   // "A < N ? x : 0" behind an opening parenthesis.
   for (size_t at = size.find(" ? "); at != std::string::npos; at = size.find(" ? ", at + 1)) {
-    int depth = 0;
-    size_t begin = at;
-    while (begin > 0) {
-      depth += size[begin - 1] == ')';
-      if (size[begin - 1] == '(' && depth-- == 0) break;
-      --begin;
-    }
-    for (const Span part : split(size, {begin, at}, {" && ", " & "})) guards.emplace_back(text_of(size, part), "true");
+    for (const Span part : split(size, {beginning_of_condition(size, at), at}, {" && ", " & "}))
+      guards.emplace_back(text_of(size, part), "true");
   }
   const std::string clamp = "tw::maximum<tw::i32>(";
   for (size_t at = size.find(clamp); at != std::string::npos; at = size.find(clamp, at + 1)) {
@@ -254,9 +266,21 @@ void Finder::range_checks() {
     const size_t middle = closing(text_, at + 7) + 1;
     if (text_.compare(middle, 11, " < tw::u64(") != 0) continue;
     const Span comparison{at, closing(text_, middle + 10) + 1};
+    taken_.push_back(comparison);
     add(Kind::guard, "removed", comparison, {{comparison.begin, comparison.end, "true"}});
     weaker_bound(comparison, "of an element");
     at = comparison.end - 1;
+  }
+}
+
+// "condition ? a : b" of comparisons that are nothing of the above.
+void Finder::selections() {
+  for (size_t at = text_.find(" ? "); at != std::string::npos; at = text_.find(" ? ", at + 1)) {
+    if (taken(at)) continue;
+    const size_t begin = beginning_of_condition(text_, at);
+    for (const Span part : split(text_, {begin, at}, {" && ", " & "})) {
+      if (!taken(part.begin)) add(Kind::guard, "of a choice, removed", part, {{part.begin, part.end, "true"}});
+    }
   }
 }
 

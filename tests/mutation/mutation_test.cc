@@ -74,6 +74,15 @@ TEST(Mutants, Conditions) {
             Strings({"guard for (i = t, e = t + tw::quotient(132 - tid_1, 128) * 128; i < e; i += 128)"}));
 }
 
+TEST(Mutants, Choices) {
+  EXPECT_EQ(changes("const float x = 0 < b ? w[b + (-1)] : 0.0f;"),
+            Strings({"guard const float x = true ? w[b + (-1)] : 0.0f;"}));
+  EXPECT_EQ(
+      changes("f(a, (i == 0 ? (j <= 3 && k ? 1 : 2) : 3));"),
+      Strings({"guard f(a, (true ? (j <= 3 && k ? 1 : 2) : 3));", "guard f(a, (i == 0 ? (true && k ? 1 : 2) : 3));",
+               "guard f(a, (i == 0 ? (j <= 3 && true ? 1 : 2) : 3));"}));
+}
+
 // A predicate stands in the address as well.
 TEST(Mutants, PredicatesOfCopies) {
   EXPECT_EQ(
