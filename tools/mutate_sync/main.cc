@@ -1,6 +1,6 @@
 // Whether the simulator notices mistakes of synchronisation: removes or weakens, one at a time, every barrier, fence,
 // wait, commit, count of bytes, phase and guard of generated kernels, and prints who noticed.
-#include "mutation/sweep.h"
+#include "../../tests/mutation/sweep.h"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
