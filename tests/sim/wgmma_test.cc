@@ -111,6 +111,28 @@ TEST(SimWgmma, AFenceStandsBehindTheWritesOfEachAccumulator) {
                [](uint32_t i) { return 32 + i % 4 + 1 + 2 * (16 + i % 4 + 5) + 16; });
 }
 
+// Registers that no product has used yet, and those of `a`.
+TEST(SimWgmma, AFenceStandsBehindTheWritesOfNewRegisters) {
+  const std::string other = "wgmma_m64k16_f32_bf16<8>(e, a, b, true);\n";
+  const std::string use = "for (u32 i = 0; i < 4; ++i) out[4 * t + i] = u32(d[i] + e[i]);\n";
+  const auto sums = [](uint32_t i) { return 16 + i % 4 + 1 + 16 + i % 4 + 5; };
+  const std::string text = "were written by other instructions, and no wgmma_fence lies between these and the product";
+  const std::string both = kStart + "float e[4];\nfor (u32 i = 0; i < 4; ++i) e[i] = float(in[5 + i]);\n";
+  const std::string late = kStart + "float e[4] = {};\n" + kFence + kProduct + kCommit +
+                           "for (u32 i = 0; i < 4; ++i) e[i] = float(in[5 + i]);\n";
+  expect_clean(group(both + kFence + kProduct + kCommit + other + kCommit + kWait + use), 512, sums);
+  expect_found(group(late + other + kCommit + kWait + use), misuse, text, 14);
+  expect_clean(group(late + kFence + other + kCommit + kWait + use), 512, sums);
+
+  const std::string registers = "u32 ra[4] = {};\n",
+                    fill = "for (u32 i = 0; i < 4; ++i) ra[i] = 0x3f803f80 + 0 * in[i];\n",
+                    product = "wgmma_m64k16_f32_bf16<8>(d, ra, b, false);\n";
+  expect_found(group(kStart + registers + kFence + fill + product + kCommit + kWait + kOut), misuse,
+               "that a product reads as `a` were written by other instructions", 12);
+  expect_clean(group(kStart + registers + fill + kFence + product + kCommit + kWait + kOut), 512,
+               [](uint32_t) { return 16; });
+}
+
 TEST(SimWgmma, AllFourWarpsMustCome) {
   expect_deadlock(group(kStart + "if (t >= 32) {\n" + kFence + kProduct + kCommit + kWait + "}"),
                   {{"threads 32-63 wait for products to which 3 of 4 warps came", 13},

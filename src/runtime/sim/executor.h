@@ -198,8 +198,10 @@ class Executor {
   void start_product(device::sim::Lane* const* lanes);
   void check_order(const WarpgroupProduct& product, int line);
   Accumulators& accumulators_of(WarpProducts& warp, device::sim::Lane* const* lanes, int registers, int line);
-  static void fence_products(WarpProducts& warp);
-  void check_fence(const WarpProducts& warp, const Accumulators& accumulators, int line);
+  void fence_products(WarpProducts& warp);
+  void check_fence(const WarpProducts& warp, const Accumulators& accumulators, device::sim::Lane* const* lanes,
+                   int line);
+  void check_fence_of_a(const WarpProducts& warp, device::sim::Lane* const* lanes, int line);
   void note_operands(const WarpgroupProduct& product, int warp);
   void complete_product(WarpgroupProduct& product, int warp);
   void check_operands(const WarpgroupProduct& product, int warp);
