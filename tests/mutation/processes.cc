@@ -5,7 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <exception>
@@ -87,6 +90,15 @@ Child start(const Body& body) {
   return {id, ends[0]};
 }
 
+// Waits until one of them writes or ends.
+size_t first_ready(const std::vector<Child>& children) {
+  std::vector<pollfd> ends;
+  for (const Child& child : children) ends.push_back({.fd = child.from, .events = POLLIN, .revents = 0});
+  while (::poll(ends.data(), ends.size(), -1) <= 0) {
+  }
+  return size_t(std::find_if(ends.begin(), ends.end(), [](const pollfd& e) { return e.revents != 0; }) - ends.begin());
+}
+
 int end_of(const Child& child) {
   ::close(child.from);
   int status = 0;
@@ -108,10 +120,14 @@ std::vector<std::string> in_processes(size_t count, int jobs, const std::functio
   }
   std::vector<std::string> out(count);
   bool failed = false, hung = false;
-  // A worker that waits until its pipe is read loses some time; the pipe holds many items.
-  for (const Child& child : children) {
-    while (auto item = read_item(child.from, -1, hung)) out[size_t(item->index)] = std::move(item->text);
-    failed |= end_of(child) != 0;
+  while (!children.empty()) {
+    const size_t ready = first_ready(children);
+    if (auto item = read_item(children[ready].from, -1, hung)) {
+      out[size_t(item->index)] = std::move(item->text);
+    } else {
+      failed |= end_of(children[ready]) != 0;
+      children.erase(children.begin() + std::ptrdiff_t(ready));
+    }
   }
   ::munmap(memory, 4096);
   if (failed) throw std::runtime_error("a process of the run failed");

@@ -9,8 +9,7 @@
 #include <array>
 #include <cstdio>
 #include <map>
-#include <numeric>
-#include <optional>
+#include <stdexcept>
 #include <utility>
 
 namespace tilewright::mutation {
@@ -67,7 +66,9 @@ std::vector<Answer> run_work(const Work& work, const std::vector<Fate>& fates) {
   std::vector<std::vector<std::string>> right;
   return one_by_one(variants.size(), kLimit, [&](size_t v) {
     while (right.size() < subject.num_launches()) {
-      right.push_back(subject.run(*module, right.size(), kSchedules[0]).results);
+      const Outcome unchanged = subject.run(*module, right.size(), kSchedules[0]);
+      if (!unchanged.report.empty()) throw std::runtime_error(subject.name() + ": " + unchanged.text);
+      right.push_back(unchanged.results);
     }
     return examine(subject, *module, right, int(v), variants[v].kernel);
   });
