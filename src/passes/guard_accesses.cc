@@ -3,7 +3,9 @@
 #include "passes/passes.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
 
 namespace tilewright::passes {
 
@@ -35,6 +37,21 @@ class Mentions : public ir::Visitor {
   const std::vector<ir::LoopDim>& nest_;
 };
 
+// Replaces loads, whose indices come first.
+class GlobalLoads : public ir::Rewriter {
+ public:
+  explicit GlobalLoads(std::function<Expr(const Expr&)> replace) : replace_(std::move(replace)) {}
+  using Rewriter::rewrite;
+  Expr rewrite(const Expr& e) override {
+    if (!e) return e;
+    const Expr out = rewrite_args(e);
+    return out.is(ExprKind::load) ? replace_(out) : out;
+  }
+
+ private:
+  std::function<Expr(const Expr&)> replace_;
+};
+
 class Guarding : public FactRewriter {
  public:
   Guarding(const ir::Program& program, Kernel& kernel, ir::VarId& next_var)
@@ -48,7 +65,7 @@ class Guarding : public FactRewriter {
   TileId unchecked(TileId id);
   bool in_bounds(TileId id, std::span<const Expr> at);
   bool assume_in_bounds(Expr index, const Expr& extent);
-  void assume_stored(const ir::StoreStmt& store);
+  Expr where_stored(const ir::StoreStmt& store, const Expr& value);
   void rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& out);
 
   Kernel& kernel_;
@@ -170,26 +187,39 @@ void Guarding::rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& ou
       ir::IfStmt{.condition = all, .then = fast, .otherwise = ir::with_fresh_vars(checked, next_var_)}, stmt->loc));
 }
 
-// A value is asked for only where its store takes place.
-void Guarding::assume_stored(const ir::StoreStmt& store) {
-  const ir::Tile& tile = kernel_.tile(store.tile);
-  if (tile.on_chip() || tile.unchecked) return;
+// A value is asked for only where its store to global memory takes place. Loads of on-chip tiles stay as they are:
+// passes move them out of loops.
+Expr Guarding::where_stored(const ir::StoreStmt& store, const Expr& value) {
+  const ir::Tile tile = kernel_.tile(store.tile);
+  if (tile.on_chip() || tile.unchecked) return value;
+  facts_.push();
   for (size_t d = 0; d < store.indices.size(); ++d) {
     facts_.assume(ir::le(ir::int_imm(0), store.indices[d]), ir::Reads::stable);
     facts_.assume(ir::lt(store.indices[d], tile.shape[d]), ir::Reads::stable);
   }
+  const Expr out = GlobalLoads([&](const Expr& load) {
+                     const ir::Tile& from = kernel_.tile(load.tile_id());
+                     if (from.on_chip() || from.unchecked || load.args().empty()) return load;
+                     for (size_t d = 0; d < load.args().size(); ++d) {
+                       if (!proves_inside(load.arg(d), from.shape[d])) return load;
+                     }
+                     const std::vector<Expr> at(load.args().begin(), load.args().end());
+                     return ir::load(unchecked(load.tile_id()), load->name, load.dtype(), at, load.loc());
+                   }).rewrite(value);
+  facts_.pop();
+  return out;
 }
 
 void Guarding::rewrite(const Stmt& stmt, Block& out) {
   if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
     ir::StoreStmt rebuilt{.tile = store->tile, .indices = {}, .value = {}};
     for (const Expr& index : store->indices) rebuilt.indices.push_back(rewrite(index));
-    const bool safe = !store->indices.empty() && in_bounds(store->tile, store->indices);
-    facts_.push();
-    if (!safe) assume_stored(*store);
     rebuilt.value = rewrite(store->value);
-    facts_.pop();
-    if (safe) rebuilt.tile = unchecked(store->tile);
+    if (!store->indices.empty() && in_bounds(store->tile, store->indices)) {
+      rebuilt.tile = unchecked(store->tile);
+    } else {
+      rebuilt.value = where_stored(*store, rebuilt.value);
+    }
     out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
     return;
   }
