@@ -50,7 +50,8 @@ ir::Program distribute_threads(const ir::Program& program);
 ir::Program place_sync(const ir::Program& program);
 
 // Requires guarded accesses and thread code. Establishes that in loops over registers adjacent unchecked elements of
-// global tiles are moved by vector loads and stores, where their addresses are multiples of the vector's bytes.
+// global tiles are moved by vector loads and stores, where their addresses are multiples of the vector's bytes and no
+// condition decides whether they are accessed.
 ir::Program vectorize_accesses(const ir::Program& program, const CudaTarget& target);
 
 // Requires shared tiles. Establishes a layout for each and its place in the block's shared memory
