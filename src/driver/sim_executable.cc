@@ -25,6 +25,14 @@ namespace tilewright {
 
 namespace {
 
+// Of workspaces; what `check` gives tensors, too. Memory of the host at a multiple of 256 bytes.
+constexpr size_t kRedZoneBytes = 64 << 10;
+
+std::shared_ptr<void> allocate_between_red_zones(size_t num_bytes) {
+  const std::shared_ptr<void> whole = allocate_host_memory(num_bytes + 2 * kRedZoneBytes);
+  return whole ? std::shared_ptr<void>(whole, static_cast<unsigned char*>(whole.get()) + kRedZoneBytes) : nullptr;
+}
+
 class SimExecutable : public Executable, public std::enable_shared_from_this<SimExecutable> {
  public:
   SimExecutable(const ir::Program& program, const SimTarget& target, int num_threads, PrintHook on_print,
@@ -42,7 +50,7 @@ class SimExecutable : public Executable, public std::enable_shared_from_this<Sim
     return fmt::format("kernel {}: {} threads, {} bytes of shared memory a block, {} run-time checks, simulated",
                        entry.symbol, entry.threads, entry.shared_bytes, aligned_.module().sites.size());
   }
-  BindOptions bind_options() const override { return {.allocate = allocate_host_memory}; }
+  BindOptions bind_options() const override { return {.allocate = allocate_between_red_zones}; }
   std::unique_ptr<BoundLaunch> bind(const BoundArguments& bound, std::vector<int64_t> num_blocks,
                                     std::vector<Remark>& remarks) const override;
 
@@ -179,7 +187,9 @@ std::vector<Error> SimLaunch::run_kernel(size_t index, const SimTarget& how, int
   DeviceFailure& failure = *new (memory.data()) DeviceFailure{.capacity = uint64_t(capacity)};
   Findings findings;
   std::optional<sim::Detector> detector;
-  if (how.checked) detector.emplace(regions(), text_->kernels()[index].shared_unit_bytes, red_zone_bytes);
+  if (how.checked) {
+    detector.emplace(regions(), text_->kernels()[index].shared_unit_bytes, red_zone_bytes, text_->shared_parts(index));
+  }
   std::optional<sim::WarpCounter> counter;
   if (counted) counter.emplace(regions());
   const auto run = [&](int64_t block) {
@@ -225,7 +235,7 @@ std::vector<sim::Region> SimLaunch::regions() const {
     out.push_back({.begin = static_cast<const unsigned char*>(empty ? tensors_[t] : std::bit_cast<void*>(range.begin)),
                    .bytes = int64_t(range.num_bytes()),
                    .unit_bytes = int(bytes_of(declared.dtype)),
-                   .guarded = declared.kind == ir::TensorKind::parameter});
+                   .guarded = declared.kind != ir::TensorKind::view});
   }
   share_overlaps(out);
   return out;

@@ -69,6 +69,17 @@ SimText::SimText(const ir::Program& program, const SimTarget& target, std::vecto
                                session.options().keep_dir);
 }
 
+std::vector<sim::SharedPart> SimText::shared_parts(size_t kernel) const {
+  const ir::Kernel& k = lowered_.kernels[kernel];
+  const passes::SharedPlan plan = passes::shared_plan(k);
+  std::vector<sim::SharedPart> out;
+  for (size_t i = 0; i < k.tiles.size(); ++i) {
+    const int64_t bytes = plan.offsets[i] < 0 ? 0 : k.tiles[i].layout->cosize() * bytes_of(k.tiles[i].dtype);
+    if (bytes > 0) out.push_back({plan.offsets[i], plan.offsets[i] + bytes});
+  }
+  return out;
+}
+
 // ---- Reports ----
 
 std::string SimText::memory_name(size_t kernel, const sim::Memory& memory, const BoundArguments& bound) const {

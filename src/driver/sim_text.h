@@ -3,6 +3,7 @@
 
 #include "codegen/cuda.h"
 #include "driver/executable.h"
+#include "runtime/sim/detector.h"
 #include "runtime/sim/module.h"
 #include "target/sim.h"
 
@@ -22,6 +23,8 @@ class SimText {
   const codegen::CudaModule& module() const { return module_; }
   const std::string& tiles() const { return tiles_; }
   const std::vector<sim::Code>& kernels() const { return code_->kernels(); }
+  // Where the tiles of a kernel lie in shared memory.
+  std::vector<sim::SharedPart> shared_parts(size_t kernel) const;
   // What the simulator found in a kernel, at the author's lines.
   std::vector<Error> errors(size_t kernel, const std::vector<sim::Finding>& findings,
                             const BoundArguments& bound) const;

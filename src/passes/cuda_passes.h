@@ -45,12 +45,14 @@ ir::Program lower_tiles(const ir::Program& program, const CudaTarget& target);
 ir::Program distribute_threads(const ir::Program& program);
 
 // Requires the code of one thread. Establishes that accesses of different threads of a block to one tile, of which one
-// writes, have a block_sync between them, placed where all threads come by. Sees tiles whole: two accesses to
-// different elements of one tile count as one to the same.
+// writes, have a block_sync between them, placed where all threads come by; barriers that are there count. Sees tiles
+// whole: two accesses to different elements of one tile count as one to the same, unless each is of the element that a
+// parallel loop deals out to its thread, by the same digits, or both are of the first thread.
 ir::Program place_sync(const ir::Program& program);
 
 // Requires guarded accesses and thread code. Establishes that in loops over registers adjacent unchecked elements of
-// global tiles are moved by vector loads and stores, where their addresses are multiples of the vector's bytes.
+// global tiles are moved by vector loads and stores, where their addresses are multiples of the vector's bytes and no
+// condition decides whether they are accessed.
 ir::Program vectorize_accesses(const ir::Program& program, const CudaTarget& target);
 
 // Requires shared tiles. Establishes a layout for each and its place in the block's shared memory

@@ -3,7 +3,9 @@
 #include "passes/passes.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <utility>
 
 namespace tilewright::passes {
 
@@ -35,6 +37,21 @@ class Mentions : public ir::Visitor {
   const std::vector<ir::LoopDim>& nest_;
 };
 
+// Replaces loads, whose indices come first.
+class GlobalLoads : public ir::Rewriter {
+ public:
+  explicit GlobalLoads(std::function<Expr(const Expr&)> replace) : replace_(std::move(replace)) {}
+  using Rewriter::rewrite;
+  Expr rewrite(const Expr& e) override {
+    if (!e) return e;
+    const Expr out = rewrite_args(e);
+    return out.is(ExprKind::load) ? replace_(out) : out;
+  }
+
+ private:
+  std::function<Expr(const Expr&)> replace_;
+};
+
 class Guarding : public FactRewriter {
  public:
   Guarding(const ir::Program& program, Kernel& kernel, ir::VarId& next_var)
@@ -47,7 +64,8 @@ class Guarding : public FactRewriter {
  private:
   TileId unchecked(TileId id);
   bool in_bounds(TileId id, std::span<const Expr> at);
-  bool assume_in_bounds(const Expr& index, const Expr& extent);
+  bool assume_in_bounds(Expr index, const Expr& extent);
+  Expr where_stored(const ir::StoreStmt& store, const Expr& value);
   void rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& out);
 
   Kernel& kernel_;
@@ -55,6 +73,7 @@ class Guarding : public FactRewriter {
   std::map<TileId, TileId> unchecked_;
   // While the fast form of a parallel nest is built: the variables bound inside it, and what it takes for granted.
   std::vector<ir::LoopDim> nest_;
+  std::vector<Expr> lets_, let_values_;  // of the nest, in terms of its loops
   std::vector<Expr>* assumptions_ = nullptr;
   bool left_checked_ = false;
 };
@@ -71,7 +90,8 @@ TileId Guarding::unchecked(TileId id) {
 }
 
 // Adds "the smallest and largest value of `index` over the nest are inside" to the assumptions.
-bool Guarding::assume_in_bounds(const Expr& index, const Expr& extent) {
+bool Guarding::assume_in_bounds(Expr index, const Expr& extent) {
+  index = ir::substitute(index, lets_, let_values_);
   const ir::LinearForm form = ir::linear_form(index);
   Expr low = ir::int_imm(form.constant), high = low;
   for (const auto& [term, coefficient] : form.terms) {
@@ -154,6 +174,8 @@ void Guarding::rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& ou
   FactRewriter::rewrite(stmt, fast);
   assumptions_ = nullptr;
   nest_.clear();
+  lets_.clear();
+  let_values_.clear();
   if (assumptions.empty()) {
     out.insert(out.end(), checked.begin(), checked.end());
     return;
@@ -165,11 +187,39 @@ void Guarding::rewrite_nest(const Stmt& stmt, const ir::ForStmt& loop, Block& ou
       ir::IfStmt{.condition = all, .then = fast, .otherwise = ir::with_fresh_vars(checked, next_var_)}, stmt->loc));
 }
 
+// A value is asked for only where its store to global memory takes place. Loads of on-chip tiles stay as they are:
+// passes move them out of loops.
+Expr Guarding::where_stored(const ir::StoreStmt& store, const Expr& value) {
+  const ir::Tile tile = kernel_.tile(store.tile);
+  if (tile.on_chip() || tile.unchecked) return value;
+  facts_.push();
+  for (size_t d = 0; d < store.indices.size(); ++d) {
+    facts_.assume(ir::le(ir::int_imm(0), store.indices[d]), ir::Reads::stable);
+    facts_.assume(ir::lt(store.indices[d], tile.shape[d]), ir::Reads::stable);
+  }
+  const Expr out = GlobalLoads([&](const Expr& load) {
+                     const ir::Tile& from = kernel_.tile(load.tile_id());
+                     if (from.on_chip() || from.unchecked || load.args().empty()) return load;
+                     for (size_t d = 0; d < load.args().size(); ++d) {
+                       if (!proves_inside(load.arg(d), from.shape[d])) return load;
+                     }
+                     const std::vector<Expr> at(load.args().begin(), load.args().end());
+                     return ir::load(unchecked(load.tile_id()), load->name, load.dtype(), at, load.loc());
+                   }).rewrite(value);
+  facts_.pop();
+  return out;
+}
+
 void Guarding::rewrite(const Stmt& stmt, Block& out) {
   if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
-    ir::StoreStmt rebuilt{.tile = store->tile, .indices = {}, .value = rewrite(store->value)};
+    ir::StoreStmt rebuilt{.tile = store->tile, .indices = {}, .value = {}};
     for (const Expr& index : store->indices) rebuilt.indices.push_back(rewrite(index));
-    if (!store->indices.empty() && in_bounds(store->tile, store->indices)) rebuilt.tile = unchecked(store->tile);
+    rebuilt.value = rewrite(store->value);
+    if (!store->indices.empty() && in_bounds(store->tile, store->indices)) {
+      rebuilt.tile = unchecked(store->tile);
+    } else {
+      rebuilt.value = where_stored(*store, rebuilt.value);
+    }
     out.push_back(ir::make_stmt(std::move(rebuilt), stmt->loc));
     return;
   }
@@ -183,7 +233,15 @@ void Guarding::rewrite(const Stmt& stmt, Block& out) {
     return;
   }
   const auto* let = ir::get_if<ir::LetStmt>(stmt);
-  if (let && assumptions_) nest_.push_back({.var = let->var, .begin = {}, .extent = {}});
+  if (let && assumptions_) {
+    nest_.push_back({.var = let->var, .begin = {}, .extent = {}});
+    Mentions mentions(nest_);
+    mentions.visit(let->value);
+    if (let->var.dtype() == ir::kIndex && !mentions.reads_tile) {
+      let_values_.push_back(ir::substitute(let->value, lets_, let_values_));
+      lets_.push_back(let->var);
+    }
+  }
   const auto* loop = ir::get_if<ir::ForStmt>(stmt);
   if (loop == nullptr) return FactRewriter::rewrite(stmt, out);
   if (loop->kind == ir::LoopKind::parallel && assumptions_ == nullptr) return rewrite_nest(stmt, *loop, out);

@@ -160,8 +160,9 @@ class TileLowering : public FactRewriter {
   void lower_async_copy(const OpStmt& op, const Loc& loc, Block& out);
   RegisterNest open_registers(const Fragment& fragment, Block& lets, const Loc& loc);
   Block inside_only(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) const;
-  // The loops of a nest around `body`, which runs only where the coordinates lie inside the tile.
-  Block close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc);
+  // The loops of a nest around `body`, which runs only where the coordinates lie inside the tile, or everywhere.
+  Block close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc,
+                        bool everywhere = false);
   // Of the warps that run this, counted from the first of them.
   Expr thread() const { return context_.kernel.thread_var - int64_t(exec_.first_warp) * ir::kWarpThreads; }
   int64_t num_threads() const {
@@ -210,8 +211,9 @@ Block TileLowering::inside_only(const Fragment& fragment, const RegisterNest& ne
   return {ir::make_stmt(ir::IfStmt{.condition = inside, .then = std::move(body), .otherwise = {}}, loc)};
 }
 
-Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc) {
-  body = inside_only(fragment, nest, std::move(body), loc);
+Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest& nest, Block body, const Loc& loc,
+                                    bool everywhere) {
+  if (!everywhere) body = inside_only(fragment, nest, std::move(body), loc);
   if (nest.digits.empty()) return body;
   ir::ForStmt loop{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {{"registers", true}}, .body = std::move(body)};
   for (size_t m = nest.digits.size(); m-- > 0;) {
@@ -219,6 +221,15 @@ Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest
         {.var = nest.digits[m], .begin = ir::int_imm(0), .extent = ir::int_imm(fragment.reg_modes()[m].extent)});
   }
   return {ir::make_stmt(std::move(loop), loc)};
+}
+
+// A constant may go to registers that hold no element of the tile, too.
+bool is_fill_of_registers(const Block& body, const FragmentUses& uses) {
+  return std::all_of(body.begin(), body.end(), [&](const Stmt& stmt) {
+    const auto* store = ir::get_if<ir::StoreStmt>(stmt);
+    return store && uses.tiles.contains(store->tile) &&
+           (store->value.is(ir::ExprKind::int_imm) || store->value.is(ir::ExprKind::float_imm));
+  });
 }
 
 void TileLowering::rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, Block& out) {
@@ -231,7 +242,8 @@ void TileLowering::rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, B
   Block body;
   const RegisterNest nest = open_registers(*dealt, body, stmt->loc);
   RegisterAccesses accesses(before_, uses, *dealt, nest, loop.dims, ir::is_first_replica(*dealt, thread()));
-  Block inner = close_registers(*dealt, nest, accesses.rewrite(loop.body), stmt->loc);
+  Block inner =
+      close_registers(*dealt, nest, accesses.rewrite(loop.body), stmt->loc, is_fill_of_registers(loop.body, uses));
   body.insert(body.end(), inner.begin(), inner.end());
   out.push_back(lanes(std::move(body), stmt->loc));
 }

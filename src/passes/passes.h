@@ -22,8 +22,9 @@ ir::Program plan_cpu_tiles(ir::Program program);
 ir::Program lower_cpu(const ir::Program& program, const CpuTarget& target, std::vector<Remark>& remarks);
 
 // Requires lowered statements. Establishes that each access either goes through an unchecked tile row (proved in
-// bounds) or must be checked where it runs. A parallel nest whose accesses are in bounds under a condition that does
-// not depend on the nest is duplicated: unchecked where the condition holds, checked elsewhere.
+// bounds) or must be checked where it runs; the value of a checked store to global memory is asked for only where the
+// store is in bounds. A parallel nest whose accesses are in bounds under a condition that does not depend on the nest
+// is duplicated: unchecked where the condition holds, checked elsewhere.
 ir::Program guard_accesses(const ir::Program& program);
 
 // Requires layouts, atoms and guarded accesses. Establishes that neighbouring statements which work row by row on the

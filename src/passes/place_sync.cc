@@ -1,15 +1,12 @@
 #include "ir/rewrite.h"
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_passes.h"
+#include "passes/pending_accesses.h"
 #include "passes/schedule_ops.h"
 #include "support/error.h"
 
-#include <algorithm>
 #include <cstdint>
-#include <optional>
-#include <set>
 #include <span>
-#include <tuple>
 #include <utility>
 
 namespace tilewright::passes {
@@ -18,114 +15,8 @@ using ir::Block;
 using ir::Expr;
 using ir::Kernel;
 using ir::Stmt;
-using ir::TileId;
 
 namespace {
-
-// Memory that the threads of a block share, by one number for each array: the tensor of a global tile, else the tile.
-using Memory = int64_t;
-constexpr Memory kPrinted = INT64_MIN;  // where prints go
-
-// Accesses by any thread since the last barrier.
-struct Pending {
-  std::set<Memory> reads, writes;
-  // By atomics of one kind whose results nobody uses: their order does not matter.
-  std::set<std::tuple<Memory, ir::AtomicKind, DType>> updates;
-  bool releases = false;  // an atomic hands on what all threads did before
-  bool async = false;     // some of the writes are cp.async that nothing waits for yet
-
-  void add(const Pending& other) {
-    async |= other.async;
-    reads.insert(other.reads.begin(), other.reads.end());
-    writes.insert(other.writes.begin(), other.writes.end());
-    updates.insert(other.updates.begin(), other.updates.end());
-    releases |= other.releases;
-  }
-  bool conflicts(const Pending& next) const {
-    const auto meet = [](const std::set<Memory>& a, const std::set<Memory>& b) {
-      for (Memory m : a) {
-        if (b.contains(m)) return true;
-      }
-      return false;
-    };
-    if (next.releases && !(reads.empty() && writes.empty() && updates.empty())) return true;
-    return meet(writes, next.reads) || meet(writes, next.writes) || meet(reads, next.writes) || updates_meet(next) ||
-           next.updates_meet(*this);
-  }
-  // Whether an update is of what `other` accesses in another way.
-  bool updates_meet(const Pending& other) const {
-    return std::any_of(updates.begin(), updates.end(), [&](const auto& update) {
-      const Memory memory = std::get<Memory>(update);
-      if (other.reads.contains(memory) || other.writes.contains(memory)) return true;
-      return std::any_of(other.updates.begin(), other.updates.end(),
-                         [&](const auto& u) { return std::get<Memory>(u) == memory && u != update; });
-    });
-  }
-  friend bool operator==(const Pending&, const Pending&) = default;
-};
-
-class Accesses : public ir::Visitor {
- public:
-  explicit Accesses(const Kernel& kernel) : kernel_(kernel) {}
-  using Visitor::visit;
-  void visit(const Expr& e) override {
-    if (e.is(ir::ExprKind::load)) note(e.tile_id(), found.reads);
-    if (e) visit_args(e);
-  }
-  void visit(const Stmt& stmt) override {
-    if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile, found.writes);
-    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) note_atomic(*atomic);
-    if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) {
-      // Statements of a block print one after the other.
-      if (op->def->reports && ir::text_attr(op->attrs, "kind") == "print") found.writes.insert(kPrinted);
-      for (const ir::Access& a : op->def->effects(*op, kernel_)) {
-        if (a.mode != ir::Mode::write) note(a.ref.tile, found.reads);
-        if (a.mode != ir::Mode::read) note(a.ref.tile, found.writes);
-        const bool copies = op->def == &cp_async_op() && a.mode != ir::Mode::read;
-        if (copies && !handed_over(a.ref.tile)) found.async = true;
-      }
-    }
-    visit_parts(stmt);
-  }
-  Pending found;
-
- private:
-  void note(TileId id, std::set<Memory>& set) {
-    if (const std::optional<Memory> memory = shared_memory(id)) set.insert(*memory);
-  }
-  void note_atomic(const ir::AtomicStmt& atomic) {
-    const std::optional<Memory> memory = shared_memory(atomic.tile);
-    if (!memory) return;
-    using enum ir::MemoryOrder;
-    found.releases |= atomic.order == release || atomic.order == acq_rel || atomic.order == seq_cst;
-    if (ir::expr_kind(atomic.kind) && !atomic.prev)
-      found.updates.emplace(*memory, atomic.kind, kernel_.tile(atomic.tile).dtype);
-    else {
-      found.reads.insert(*memory);
-      if (atomic.kind != ir::AtomicKind::load) found.writes.insert(*memory);
-    }
-  }
-  // What the pass keeps apart; nothing for registers, and for what is handed over.
-  std::optional<Memory> shared_memory(TileId id) const {
-    const ir::Tile& tile = kernel_.tile(id);
-    if (tile.space == ir::Space::local || tile.space == ir::Space::fragment || handed_over(id)) return std::nullopt;
-    const TileId row = declaring_row(id);
-    return tile.space == ir::Space::global ? -1 - Memory(kernel_.tile(row).tensor) : Memory(row);
-  }
-  // Its pipeline, or its channel, keeps writers and readers apart.
-  bool handed_over(TileId id) const { return kernel_.tile(id).stages > 1 || in_channel(kernel_, declaring_row(id)); }
-  // A view has the memory of its root. Rows that passes added for unchecked accesses have the name, and the memory, of
-  // the row they were made from.
-  TileId declaring_row(TileId id) const {
-    id = kernel_.storage_of(id);
-    if (!kernel_.tile(id).unchecked) return id;
-    for (TileId other = 0; other < TileId(kernel_.tiles.size()); ++other) {
-      if (!kernel_.tile(other).unchecked && kernel_.tile(other).name == kernel_.tile(id).name) return other;
-    }
-    return id;
-  }
-  const Kernel& kernel_;
-};
 
 class Placement {
  public:
@@ -161,9 +52,7 @@ class Placement {
 
   template <class Part>
   Pending accesses(const Part& part) const {
-    Accesses finder(kernel_);
-    finder.visit(part);
-    return std::move(finder.found);
+    return pending_accesses(kernel_, part);
   }
   // Before code with these accesses, a barrier if they meet pending ones.
   void before(const Pending& next, const Loc& loc, Block& out) {
@@ -191,6 +80,13 @@ class Placement {
 };
 
 void Placement::stmt(const Stmt& stmt, Block& out) {
+  // A barrier that is there already, such as that of a pipeline, waits for all but copies that nobody waits for yet.
+  const auto* op = ir::get_if<ir::OpStmt>(stmt);
+  if (op && op->def == &block_sync_op() && role_ == nullptr && !pending_.async) {
+    pending_ = {};
+    out.push_back(stmt);
+    return;
+  }
   // Outside of `lanes` all threads take the same way.
   if (ir::get_if<ir::ForStmt>(stmt) || ir::get_if<ir::WhileStmt>(stmt)) return loop(stmt, out);
   if (const auto* branch = ir::get_if<ir::IfStmt>(stmt)) return this->branch(*branch, stmt->loc, out);

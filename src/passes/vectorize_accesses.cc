@@ -104,12 +104,15 @@ class LoadReplacement : public ir::Rewriter {
   Expr index;
 };
 
+// Those that every evaluation comes to: what a select chooses may be in bounds under its condition only.
 class Loads : public ir::Visitor {
  public:
   using Visitor::visit;
   void visit(const Expr& e) override {
+    if (!e) return;
+    if (e.is(ir::ExprKind::select)) return visit(e.arg(0));
     if (e.is(ir::ExprKind::load)) found.push_back(e);
-    if (e) visit_args(e);
+    visit_args(e);
   }
   std::vector<Expr> found;
 };
@@ -122,6 +125,9 @@ bool Vectorizer::vectorize(const ir::ForStmt& loop, const Loc& loc, Block& out) 
   if (!count || *count < 2 || (*count & (*count - 1)) != 0 || loop.body.size() != 1) return false;
   const auto* store = ir::get_if<ir::StoreStmt>(loop.body[0]);
   if (store == nullptr) return false;
+  // The value of a checked store is in bounds only where the store is.
+  const ir::Tile& to = before_.tile(store->tile);
+  if (to.space == ir::Space::global && !to.unchecked) return false;
   facts_.push();
   for (const ir::LoopDim& dim : loop.dims) facts_.bind(dim.var, dim.begin, dim.extent, dim.step);
 

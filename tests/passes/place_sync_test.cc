@@ -2,6 +2,7 @@
 // nowhere else.
 #include "ir/parse.h"
 #include "ir/print.h"
+#include "ir/simplify.h"
 #include "ops/ops.h"
 #include "passes/cuda_atoms.h"
 #include "passes/cuda_passes.h"
@@ -112,6 +113,69 @@ TEST(PlaceSync, BreakCarriesWhatIsPendingOut) {
   expect_placed(
       "for i@2 in serial(0:4) { SYNC lanes { @2[tid] = 1.0 } if bx == i { break } SYNC lanes { r[0] = @2[0] } } "
       "SYNC lanes { r[1] = @2[1] }");
+}
+
+// Such as that of a pipeline.
+TEST(PlaceSync, ABarrierThatIsThereServes) {
+  expect_placed("lanes { @2[tid] = 1.0 } block_sync() lanes { t[tid] = @2[3] }");
+  expect_placed("for k@3 in serial(0:4) { block_sync() lanes { @2[tid] = t[3] } SYNC lanes { t[tid] = @2[3] } }");
+  // Not for what comes behind it.
+  expect_placed("block_sync() lanes { @2[tid] = 1.0 } SYNC lanes { t[tid] = @2[3] }");
+}
+
+// Barriers between parallel loops over two tiles of 100 x 3 and 100 elements, on 64 threads.
+int barriers_between(const std::string& loops) {
+  ir::Program program = ir::parse(fmt::format(R"tw(program p(A) vars 20 {{
+  tensor A: f32[100]
+  kernel k(bx@0 < 4) threads 64 {{
+    tile A: global f32[100] of A
+    tile s: shared f32[100, 3]
+    tile t: shared f32[100]
+    {}
+  }}
+}}
+)tw",
+                                              loops),
+                                  "test.tw", all_defs());
+  const std::string text = body_of(place_sync(ir::simplify(distribute_threads(program))));
+  int out = 0;
+  for (size_t at = 0; (at = text.find("block_sync()", at)) != std::string::npos; ++at) ++out;
+  return out;
+}
+
+// Iterations are dealt out in turn, so that loops over the same extents give an element to the same thread.
+TEST(PlaceSync, NoneWhereAnElementStaysWithItsThread) {
+  const std::string fill_s = "for i@2, j@3 in parallel(0:100, 0:3) { s[i, j] = 1.0 } ";
+  const std::string fill_t = "for i@4 in parallel(0:100) { t[i] = 1.0 } ";
+  EXPECT_EQ(barriers_between(fill_s + "for i@5, j@6 in parallel(0:100, 0:3) { s[i, j] = s[i, j] + 2.0 }"), 0);
+  EXPECT_EQ(barriers_between(fill_t + "for i@5 in parallel(0:100) { t[i] = t[i] + 2.0 }"), 0);
+  // The first 50 of 100 are dealt out alike.
+  EXPECT_EQ(barriers_between(fill_t + "for i@5 in parallel(0:50) { t[i] = t[i] + 2.0 }"), 0);
+  EXPECT_EQ(barriers_between(fill_s + "for i@5, j@6 in parallel(0:20, 0:3) { s[i, j] = s[i, j] + 2.0 }"), 0);
+}
+
+TEST(PlaceSync, OneWhereAnElementComesToAnotherThread) {
+  const std::string fill_s = "for i@2, j@3 in parallel(0:100, 0:3) { s[i, j] = 1.0 } ";
+  const std::string fill_t = "for i@4 in parallel(0:100) { t[i] = 1.0 } ";
+  for (const char* read : {"for i@5, j@6 in parallel(0:100, 0:2) { s[i, j] = s[i, j] + 2.0 }",
+                           "for j@5, i@6 in parallel(0:3, 0:100) { s[i, j] = s[i, j] + 2.0 }",
+                           "for i@5, j@6 in parallel(0:100, 0:3) { s[i, j] = s[99 - i, j] }",
+                           "for i@5, j@6 in parallel(1:100, 0:3) { s[i, j] = 2.0 }",
+                           "for i@5, j@6 in parallel(0:100, 0:2) { s[i, j + 1] = 2.0 }",
+                           "for i@5 in parallel(0:100) { A[i] = s[i, 1] }", "A[1] = s[0, 0]"}) {
+    EXPECT_GE(barriers_between(fill_s + read), 1) << read;
+  }
+  for (const char* read : {"for i@5 in parallel(0:99) { A[i] = t[i + 1] }", "for i@5 in parallel(1:100) { t[i] = 2.0 }",
+                           "for i@5, j@6 in parallel(0:50, 0:2) { t[i * 2 + j] = 2.0 }",
+                           "for i@5 in parallel(0:100) { t[i] = t[i] + t[5] }"}) {
+    EXPECT_GE(barriers_between(fill_t + read), 1) << read;
+  }
+}
+
+TEST(PlaceSync, TheFirstThreadWaitsForNobody) {
+  EXPECT_EQ(barriers_between("t[3] = 1.0 t[3] = t[3] * 2.0 t[4] = t[3]"), 0);
+  EXPECT_EQ(barriers_between("t[3] = 1.0 for i@5 in parallel(0:100) { A[i] = t[3] }"), 1);
+  EXPECT_EQ(barriers_between("for i@5 in parallel(0:100) { t[i] = A[i] } t[3] = 1.0"), 1);
 }
 
 TEST(PlaceSync, AsynchronousCopiesAreWaitedFor) {

@@ -82,6 +82,33 @@ TEST(VectorizeAccesses, NotAcrossColumns) {
 }
 
 // An edge that may be outside is checked element by element.
+// A vector is loaded whether or not the condition holds that keeps its elements inside.
+TEST(VectorizeAccesses, NotUnderAConditionOfTheLoad) {
+  const auto text_of = [](bool chosen) {
+    const Program program = T::prim_func("p", [&] {
+      auto A = T::tensor("A", {20, 128}, T::f32), B = T::tensor("B", {20, 128}, T::f32);
+      auto [by] = T::Kernel({2}, {.threads = 128});
+      auto x = T::alloc_fragment({16, 128}, T::f32, "x");
+      T::clear(x);
+      for (auto [i, j] : T::Parallel(16, 128)) {
+        if (chosen)
+          x(i, j) = T::if_then_else(by * 16 + i < 20, A(by * 16 + i, j), 0);
+        else
+          B(by * 16 + i, j) = x(i, j) + A(by * 16 + i, j);
+      }
+      T::copy(x, B(by * 16, 0));
+    });
+    std::vector<Remark> remarks;
+    return ir::print(cuda_pipeline(program.ir(), {.sm = 80}, remarks));
+  };
+  const std::string select = text_of(true);
+  EXPECT_EQ(count(select, "load_vector("), 0) << select;
+  // Only where the whole nest is inside, in front of the branch that checks.
+  const std::string stored = text_of(false);
+  EXPECT_EQ(count(stored, "load_vector("), 1) << stored;
+  EXPECT_LT(stored.find("load_vector("), stored.find("} else {")) << stored;
+}
+
 TEST(VectorizeAccesses, NotWhereAccessesAreChecked) {
   const Program program = T::prim_func("p", [&] {
     auto A = T::tensor("A", {12, 128}, T::f32);

@@ -112,6 +112,22 @@ TEST(SimBulkStore, WhatNobodyWaitsFor) {
   expect_clean({start + kCommit + "bulk_wait_read<0>();"}, 64);
 }
 
+// PTX ISA, "Morally Strong Operations": atomics of one proxy need no order among themselves, those of two do. Lines 5
+// to 7 are the start.
+TEST(SimBulkStore, AtomicsOfTwoProxies) {
+  const std::string start = kWrite + kFence + kSync;
+  const std::string end = "if (t < 2) bulk_commit();\nbulk_wait<0>();\n";
+  const std::string reduce = "if (t == 0) bulk_reduce_add_s32(out, 0, 256);\n", count = "reduce_add(out + t, 1u);\n";
+  expect_clean({start + "if (t < 2) bulk_reduce_add_s32(out, 0, 256);\n" + end}, 64,
+               [](uint32_t i) { return 0xcdcdcdcd + 2 * i; });
+  expect_clean({start + count + count}, 64, [](uint32_t) { return 0xcdcdcdcd + 2; });
+  expect_race({start + reduce + count + end}, 8, 9);
+  expect_clean({start + reduce + end + kSync + count}, 64, [](uint32_t i) { return 0xcdcdcdcd + i + 1; });
+  expect_clean({start + count + "fence_async_global();\n" + kSync + reduce + end}, 64,
+               [](uint32_t i) { return 0xcdcdcdcd + i + 1; });
+  expect_found({start + count + kSync + reduce + end}, race, "no fence_async_global of the writer lies between", 10);
+}
+
 // As late as it may: the values show what was overwritten too early.
 TEST(SimBulkStore, ReadsWhenItTakesPlace) {
   const WatchedText kernel{kWrite + kFence + kSync + kStore + kCommit +

@@ -200,6 +200,44 @@ TEST(SimMemory, MisalignedAccesses) {
   expect("{ float v[4] = {}; store_vector<4>(reinterpret_cast<float*>(in + 10), v); }", 16, 40);
 }
 
+// Two tiles of 60 bytes, each at a multiple of 64.
+TEST(SimMemory, AnAccessBetweenTiles) {
+  TextMachine machine(
+      kernel_text("box[t < 15 ? t : t + 1] = 1;\nif (t == 9) box[15] = 2;\nif (t == 8) out[0] = box[31];"), 128,
+      "sim:sm_80+checked");
+  machine.shared_parts = {{0, 60}, {64, 124}};
+  std::vector<uint32_t> memory(64);
+  uint32_t* at = memory.data();
+  const Outcome outcome = machine.run(1, 30, {&at, &at}, {{reinterpret_cast<unsigned char*>(at), 256, 4, false}});
+  ASSERT_EQ(outcome.findings.size(), 2u);
+  EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::out_of_bounds);
+  EXPECT_EQ(outcome.findings[0].text, "thread 8 of block 0 reads 4 bytes outside of memory");
+  EXPECT_EQ(outcome.findings[0].memory[0].offset, 124);
+  EXPECT_EQ(outcome.lines[0], 7);
+  EXPECT_EQ(outcome.findings[1].text, "thread 9 of block 0 writes 4 bytes outside of memory");
+  EXPECT_EQ(outcome.findings[1].memory[0].offset, 60);
+  EXPECT_EQ(outcome.lines[1], 6);
+  // Without parts nothing is known.
+  machine.shared_parts.clear();
+  const Outcome all = machine.run(1, 30, {&at, &at}, {{reinterpret_cast<unsigned char*>(at), 256, 4, false}});
+  ASSERT_EQ(all.findings.size(), 1u);
+  EXPECT_EQ(all.findings[0].kind, Finding::Kind::uninitialised);
+}
+
+// Registers of a thread.
+TEST(SimMemory, AnIndexBesideAnArrayOfTheThread) {
+  const auto text = [](const char* index) {
+    return kernel_text(std::string("float own[12];\nfor (u32 i = 0; i < 12; ++i) own[i] = float(i);\nown[") + index +
+                       "] = 5;\nout[t] = u32(own[t % 12]);");
+  };
+  const Outcome outcome = run({text("t < 40 ? t % 12 : t - 28"), 64, 1}, "fair");
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].kind, Finding::Kind::out_of_bounds);
+  EXPECT_EQ(outcome.findings[0].text, "thread 40 accesses element 12 of an array of its own, which has none");
+  EXPECT_EQ(outcome.lines[0], 7);
+  EXPECT_TRUE(run({text("t % 12"), 64, 1}, "fair").findings.empty());
+}
+
 // What lies near an array and belongs to nobody.
 TEST(SimMemory, AnAccessBesideAnArray) {
   const TextMachine machine(kernel_text("if (t == 9) out[64] = in[-2];"), 0, "sim:sm_80+checked");

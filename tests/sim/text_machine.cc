@@ -17,7 +17,7 @@ TextMachine::TextMachine(const std::string& body, int64_t shared_bytes, const st
   Tools& tools = Tools::get();
   std::string text;
   for (const char* header : {"async_copy", "atomic", "barrier", "cluster", "fence", "grid", "language", "matrix",
-                             "mbarrier", "memory", "mma", "tma", "warp", "wgmma_bf16", "wgmma_f16"}) {
+                             "mbarrier", "memory", "mma", "tma", "update", "warp", "wgmma_bf16", "wgmma_f16"}) {
     text += std::string("#include <tilewright/device/cuda/") + header + ".h>\n";
   }
   text += std::string("using namespace tilewright::device;\n") + kFirstLine + "\n" + body + "\n";
@@ -34,7 +34,7 @@ Outcome TextMachine::run(int blocks, int threads, std::vector<void*> arguments, 
                          int64_t red_zone_bytes) const {
   Outcome out;
   std::optional<sim::Detector> detector;
-  if (target.checked) detector.emplace(std::move(arrays), 1, red_zone_bytes);
+  if (target.checked) detector.emplace(std::move(arrays), 1, red_zone_bytes, shared_parts);
   for (int b = 0; b < blocks && out.findings.empty(); ++b) {
     const sim::Block block{
         .block = {unsigned(b), 0, 0}, .grid = {unsigned(blocks), 1, 1}, .threads = {unsigned(threads), 1, 1}};

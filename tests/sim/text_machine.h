@@ -37,6 +37,7 @@ class TextMachine {
                                 std::vector<sim::Region> arrays) const;
 
   SimTarget target;
+  std::vector<sim::SharedPart> shared_parts = {};  // empty: all of shared memory may be accessed
 
  private:
   std::shared_ptr<const sim::Module> module_;

@@ -74,6 +74,17 @@ TEST(SimWgmma, AccumulatorsNeedTheWait) {
                "were written while a product was in flight", 10);
 }
 
+TEST(SimWgmma, RegistersOfAStayUntilTheWait) {
+  const std::string start = kStart + "u32 ra[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};\n" + kFence +
+                            "wgmma_m64k16_f32_bf16<8>(d, ra, b, false);\n" + kCommit;
+  const std::string write = "if (t == 70) ra[3] = 0;\n", use = "out[t] = ra[3] + u32(d[0]);\n";
+  expect_found(group(start + write + kWait + use), misuse,
+               "registers of warp 2 were written while a product that reads them as `a` was in flight", 11);
+  // A wait for other groups is too early.
+  expect_found(group(start + "wgmma_wait<1>();\n" + write + kWait + use), misuse, "that reads them as `a`", 11);
+  expect_clean(group(start + kWait + write + use));
+}
+
 TEST(SimWgmma, AccumulatorsNeedAFence) {
   const std::string text = "were written by other instructions, and no wgmma_fence lies between these and the product";
   expect_found(group(kStart + kProduct + kCommit + kWait), misuse, text, 9);
@@ -98,6 +109,28 @@ TEST(SimWgmma, AFenceStandsBehindTheWritesOfEachAccumulator) {
   // Waiting for some takes nothing from the fence of others.
   expect_clean(group(both + kProduct + kCommit + scale + kFence + kWait + other + kCommit + kWait + use), 512,
                [](uint32_t i) { return 32 + i % 4 + 1 + 2 * (16 + i % 4 + 5) + 16; });
+}
+
+// Registers that no product has used yet, and those of `a`.
+TEST(SimWgmma, AFenceStandsBehindTheWritesOfNewRegisters) {
+  const std::string other = "wgmma_m64k16_f32_bf16<8>(e, a, b, true);\n";
+  const std::string use = "for (u32 i = 0; i < 4; ++i) out[4 * t + i] = u32(d[i] + e[i]);\n";
+  const auto sums = [](uint32_t i) { return 16 + i % 4 + 1 + 16 + i % 4 + 5; };
+  const std::string text = "were written by other instructions, and no wgmma_fence lies between these and the product";
+  const std::string both = kStart + "float e[4];\nfor (u32 i = 0; i < 4; ++i) e[i] = float(in[5 + i]);\n";
+  const std::string late = kStart + "float e[4] = {};\n" + kFence + kProduct + kCommit +
+                           "for (u32 i = 0; i < 4; ++i) e[i] = float(in[5 + i]);\n";
+  expect_clean(group(both + kFence + kProduct + kCommit + other + kCommit + kWait + use), 512, sums);
+  expect_found(group(late + other + kCommit + kWait + use), misuse, text, 14);
+  expect_clean(group(late + kFence + other + kCommit + kWait + use), 512, sums);
+
+  const std::string registers = "u32 ra[4] = {};\n",
+                    fill = "for (u32 i = 0; i < 4; ++i) ra[i] = 0x3f803f80 + 0 * in[i];\n",
+                    product = "wgmma_m64k16_f32_bf16<8>(d, ra, b, false);\n";
+  expect_found(group(kStart + registers + kFence + fill + product + kCommit + kWait + kOut), misuse,
+               "that a product reads as `a` were written by other instructions", 12);
+  expect_clean(group(kStart + registers + fill + kFence + product + kCommit + kWait + kOut), 512,
+               [](uint32_t) { return 16; });
 }
 
 TEST(SimWgmma, AllFourWarpsMustCome) {
@@ -167,6 +200,24 @@ TEST(SimRegisters, MoreThanTheBlockHas) {
   expect_found(kernel, deadlock, "waits for ever", 5);
   expect_found(three_groups("if (t >= 256) fewer_registers<200>();"), misuse,
                "gives registers away and asks for 200 of each thread, of which it has 168", 5);
+}
+
+// Two blocks share the registers: of 128 threads each has 256 of 256, of 384 threads 80 of 85.
+TEST(SimRegisters, LaunchBoundsShareThemOut) {
+  const auto run = [](const std::string& bounds) {
+    const TextMachine machine(
+        "extern \"C\" __global__ void " + bounds +
+            " k() {\n  if (threadIdx.x < 256) more_registers<104>(); else fewer_registers<32>();\n}",
+        0, "sim:sm_90a");
+    return machine.run(1, 384, {});
+  };
+  EXPECT_TRUE(run("__launch_bounds__(384, 2)").findings.empty());
+  EXPECT_TRUE(run("__launch_bounds__(384, 1)").findings.empty());
+  EXPECT_TRUE(run("__launch_bounds__(384)").findings.empty());
+  // A fifth of all: 32 registers, of which nobody can give 80 away.
+  const Outcome outcome = run("__launch_bounds__(384, 5)");
+  ASSERT_EQ(outcome.findings.size(), 1u);
+  EXPECT_EQ(outcome.findings[0].kind, deadlock);
 }
 
 }  // namespace

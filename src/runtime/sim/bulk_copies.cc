@@ -40,8 +40,8 @@ unsigned swizzled(unsigned address, cuda::TensorMapSwizzle swizzle) {
 
 }  // namespace
 
-unsigned char* Executor::shared_range(unsigned address, unsigned bytes, unsigned alignment, int line) {
-  if (int64_t(address) + bytes > code_.shared_bytes) {
+unsigned char* Executor::shared_range(unsigned address, uint64_t bytes, unsigned alignment, int line) {
+  if (address + bytes > uint64_t(code_.shared_bytes)) {
     stop({.kind = Finding::Kind::out_of_bounds,
           .text = fmt::format("thread {} copies {} bytes at address {} of shared memory, which has {}", current_, bytes,
                               address, code_.shared_bytes),
@@ -78,12 +78,12 @@ void Executor::check_box(const TensorBox& box, const BulkCopy& copy, int line) {
 std::vector<Piece> Executor::pieces_of_box(const TensorBox& box, const BulkCopy& copy, int line) {
   const auto element = unsigned(cuda::bytes_of(box.type));
   const unsigned row_bytes = box.box[0] * element, span = unsigned(cuda::span_bytes(box.swizzle));
-  unsigned rows = 1;
+  uint64_t rows = 1;
   for (int d = 1; d < box.rank; ++d) rows *= box.copied(d);
   shared_range(copy.shared, rows * row_bytes, span == 0 ? 128 : 8 * span, line);
   std::vector<Piece> out;
   out.reserve(size_t(rows) * row_bytes / kPieceBytes);
-  for (unsigned row = 0; row < rows; ++row) {
+  for (unsigned row = 0; row < unsigned(rows); ++row) {  // as many as fit into shared memory
     bool inside = true;
     unsigned rest = row;
     int64_t offset = 0;
@@ -124,6 +124,7 @@ std::vector<Piece> Executor::pieces_of_rows(const BulkCopy& copy, int line) {
 }
 
 void Executor::bulk_copy(const BulkCopy& copy, int line) {
+  note_change();
   TensorBox box{.type = type_of(copy)};
   if (copy.map) {
     box = decode_tensor_map(copy.map);

@@ -20,7 +20,8 @@ const char* verb_of(Access access, bool is_copy) {
 
 }  // namespace
 
-Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes)
+Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes,
+                   const std::vector<SharedPart>& shared_parts)
     : shared_unit_bytes_(kCoarsestUnitBytes),
       finest_shared_unit_bytes_(shared_unit_bytes),
       red_zone_bytes_(red_zone_bytes) {
@@ -32,6 +33,10 @@ Detector::Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t r
     tensors_.push_back(std::move(global));
   }
   readers_ = std::move(spare().readers);
+  for (const SharedPart& part : shared_parts) {
+    held_.resize(std::max(held_.size(), size_t(part.end)));
+    std::fill(held_.begin() + std::ptrdiff_t(part.begin), held_.begin() + std::ptrdiff_t(part.end), true);
+  }
 }
 
 Detector::~Detector() {
@@ -104,8 +109,10 @@ void Detector::for_cells(const void* at, unsigned bytes, const Event& event, con
       fn(cell(memory, unit), memory);
     }
   };
-  if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_)
-    return each(-1, begin - shared_, unit_of_shared(begin - shared_, bytes));
+  if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_) {
+    const int64_t offset = begin - shared_;
+    return holds(offset, bytes) ? each(-1, offset, unit_of_shared(offset, bytes)) : outside(at, bytes, event);
+  }
   for (size_t t = 0; t < tensors_.size(); ++t) {
     const Region& r = tensors_[t].region;
     if (begin < r.begin || begin + bytes > r.begin + r.bytes) continue;
@@ -166,7 +173,8 @@ void Detector::agent_access(const Agent& agent, const void* at, unsigned bytes, 
   });
 }
 
-// Reports what the new access of a cell conflicts with.
+// Reports what the new access of a cell conflicts with. Atomics of one proxy need no order among themselves; those of
+// two proxies do (PTX ISA, "Morally Strong Operations").
 void Detector::check(Cell& c, const Event& now, const Memory& memory) {
   if (c.write_time == 0) {
     if (memory.tensor < 0 && now.access != Access::write) {
@@ -179,7 +187,7 @@ void Detector::check(Cell& c, const Event& now, const Memory& memory) {
     }
   } else if (c.pending) {
     return report(now, memory, "copies asynchronously into", c.write_thread, c.write_block, c.write_site);
-  } else if (!(c.write_atomic && now.access == Access::atomic) &&
+  } else if (!(c.write_atomic && now.access == Access::atomic && c.write_generic == is_generic(now)) &&
              (c.write_block != block_ || !ordered(c.write_thread, c.write_time, now))) {
     return report(now, memory, c.write_atomic ? "updates atomically" : "writes", c.write_thread, c.write_block,
                   c.write_site);
@@ -275,7 +283,7 @@ void Detector::note_write(Cell& c, const Event& now) {
   c.write_site = now.site;
   c.write_block = int32_t(block_);
   c.write_atomic = now.access == Access::atomic;
-  c.write_generic = now.agent == nullptr || now.agent->generic;
+  c.write_generic = is_generic(now);
   c.pending = false;
   c.read_time = 0;
   c.foreign_block = -1;

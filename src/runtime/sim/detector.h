@@ -42,6 +42,11 @@ struct Region {
   bool guarded = false;  // memory around it belongs to nobody
 };
 
+// Bytes of shared memory that hold a tile.
+struct SharedPart {
+  int64_t begin = 0, end = 0;
+};
+
 using device::sim::Access;
 
 using Clock = std::vector<uint32_t>;
@@ -64,8 +69,10 @@ enum class AgentAccess : uint8_t { begin, end, whole };
 
 class Detector {
  public:
-  // `red_zone_bytes` of memory before and behind each guarded tensor belong to nobody.
-  Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes);
+  // `red_zone_bytes` of memory before and behind each guarded tensor belong to nobody, and so does shared memory
+  // outside of its parts, where any are given.
+  Detector(std::vector<Region> tensors, int shared_unit_bytes, int64_t red_zone_bytes,
+           const std::vector<SharedPart>& shared_parts = {});
   Detector(const Detector&) = delete;
   Detector& operator=(const Detector&) = delete;
   ~Detector();
@@ -167,6 +174,7 @@ class Detector {
   // The columns, behind those of threads, of what they wrote in sight of the asynchronous proxy.
   int fenced_column(int thread, bool shared) const { return num_threads_ * (shared ? 1 : 2) + thread; }
   void add_columns(int count);
+  static bool is_generic(const Event& now) { return now.agent == nullptr || now.agent->generic; }
   bool check_proxy(const Cell& c, const Event& now, const Memory& memory);
   std::string name_of(int column, int64_t block) const;
   template <class Function>
@@ -183,6 +191,11 @@ class Detector {
   void note_write(Cell& c, const Event& now);
   void free_readers(Cell& c);
   void outside(const void* at, unsigned bytes, const Event& event);
+  // Whether these bytes of shared memory, which lie inside of it, hold anything.
+  bool holds(int64_t offset, unsigned bytes) const {
+    const auto at = [&](int64_t byte) { return size_t(byte) < held_.size() && held_[size_t(byte)]; };
+    return held_.empty() || (at(offset) && at(offset + bytes - 1));
+  }
   void report(const Event& now, const Memory& memory, const std::string& before, int thread, int64_t block, Site site);
   void add(Finding finding, uint64_t first, uint64_t second);
 
@@ -193,6 +206,7 @@ class Detector {
   int num_threads_ = 0;
   const unsigned char* shared_ = nullptr;
   int64_t shared_bytes_ = 0, margin_bytes_ = 0;
+  std::vector<bool> held_;  // by byte of shared memory; empty: all
   std::vector<Cell> shared_cells_;
   std::vector<uint32_t> clocks_;
   int columns_ = 0;  // of each clock: threads, then from the first agent or fence on two more each, agents

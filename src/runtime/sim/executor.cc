@@ -73,7 +73,7 @@ void Executor::prepare(const Block& block) {
   mbarrier_times_.clear();
   arrivals_.clear();
   loads_.clear();
-  failed_tests_ = 0;
+  failed_tests_ = quiet_steps_ = 0;
   products_ = {};
   orders_ = {};
   registers_ = {};
@@ -293,6 +293,7 @@ void Executor::finish_barrier(unsigned id) {
 
 unsigned Executor::barrier(unsigned id, unsigned threads, BlockVote vote, unsigned x, int line) {
   if (counter_) counter_->barrier(current_, Site::line(line));
+  note_quiet_step(Site::line(line));
   const bool last = arrive_at(id, threads, line);
   Barrier& b = barriers_[id];
   if (vote != BlockVote::none) {
@@ -324,6 +325,7 @@ void Executor::barrier_arrive(unsigned id, unsigned threads, int line) {
 // ---- Warps ----
 
 void Executor::warp_op(WarpOp op, Lane* lane, int line) {
+  note_quiet_step(Site::line(line));
   Fiber& fiber = current();
   const int own = current_ % kWarpSize;
   fiber.op = op;
@@ -397,6 +399,7 @@ void Executor::run_warp_op(WarpOp op, uint32_t mask) {
 
 unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned bytes, Access access, int line) {
   unsigned char* const at = shared_at(thread, address, bytes, line);
+  if (access == Access::write) note_change();
   // An atomic is watched where it takes place.
   if (detector_ && access != Access::atomic) detector_->access(thread, at, bytes, access, Site::line(line));
   return at;
@@ -404,6 +407,7 @@ unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned
 
 void Executor::access(const void* at, unsigned bytes, unsigned alignment, Access access, const void* where) {
   if ((detector_ == nullptr && counter_ == nullptr) || stacks_.contains(at)) return;
+  access == Access::read ? note_quiet_step(Site::code(where)) : note_change();
   if (reinterpret_cast<uintptr_t>(at) % alignment != 0) misaligned(at, bytes, alignment, Site::code(where));
   if (detector_) detector_->access(current_, at, bytes, access, Site::code(where));
   if (counter_) counter_->access(current_, at, bytes, access, Site::code(where));
@@ -424,7 +428,9 @@ unsigned long long Executor::atomic(device::sim::AtomicOp op, device::sim::Numbe
   if (reinterpret_cast<uintptr_t>(at) % bytes != 0) misaligned(at, bytes, bytes, Site::line(line));
   if (detector_) detector_->access(current_, at, bytes, Access::atomic, Site::line(line));
   if (counter_) counter_->access(current_, at, bytes, Access::atomic, Site::line(line));
-  return execute_atomic(op, type, at, x, expected);
+  const unsigned long long before = execute_atomic(op, type, at, x, expected);
+  std::memcmp(at, &before, bytes) == 0 ? note_quiet_step(Site::line(line)) : note_change();
+  return before;
 }
 
 unsigned char* Executor::shared_at(int thread, unsigned address, unsigned bytes, int line) {
@@ -466,6 +472,7 @@ void Executor::copy_async(unsigned to, const void* from, unsigned bytes, unsigne
                    .line = line};
   if (detector_) detector_->copy_begins(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
   if (counter_) counter_->copy(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
+  note_change();
   std::memset(copy.to, kPoison, bytes);
   if (completes_now()) complete(copy);
   current().copies.push_back(copy);

@@ -117,6 +117,9 @@ class Executor {
   void fence(device::sim::Fence fence);
   // Lets the others run until none of them can.
   void rest(int line);
+  // ---- spinning.cc ----
+  // An array of a thread, its registers, is indexed beside its end. Does not return.
+  [[noreturn]] void outside_of_array(int64_t index, int line);
   // ---- bulk_copies.cc ----
   void bulk_copy(const device::sim::BulkCopy& copy, int line);
   void bulk_commit();
@@ -173,8 +176,12 @@ class Executor {
   std::string state_of_mbarrier(unsigned address) const;
   Finding endless_test(unsigned address, unsigned parity, int line) const;
 
+  // ---- spinning.cc ----
+  void note_quiet_step(Site site);
+  void note_change() { quiet_steps_ = 0; }
+
   // ---- bulk_copies.cc ----
-  unsigned char* shared_range(unsigned address, unsigned bytes, unsigned alignment, int line);
+  unsigned char* shared_range(unsigned address, uint64_t bytes, unsigned alignment, int line);
   std::vector<Piece> pieces_of_rows(const device::sim::BulkCopy& copy, int line);
   std::vector<Piece> pieces_of_box(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
   void check_box(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
@@ -191,12 +198,15 @@ class Executor {
   void start_product(device::sim::Lane* const* lanes);
   void check_order(const WarpgroupProduct& product, int line);
   Accumulators& accumulators_of(WarpProducts& warp, device::sim::Lane* const* lanes, int registers, int line);
-  static void fence_products(WarpProducts& warp);
-  void check_fence(const WarpProducts& warp, const Accumulators& accumulators, int line);
+  void fence_products(WarpProducts& warp);
+  void check_fence(const WarpProducts& warp, const Accumulators& accumulators, device::sim::Lane* const* lanes,
+                   int line);
+  void check_fence_of_a(const WarpProducts& warp, device::sim::Lane* const* lanes, int line);
   void note_operands(const WarpgroupProduct& product, int warp);
   void complete_product(WarpgroupProduct& product, int warp);
   void check_operands(const WarpgroupProduct& product, int warp);
   void check_untouched(const Accumulators& a, int warp, int line);
+  void check_a_untouched(const WarpgroupProduct& product, int warp);
   void finish_groups(int warp, unsigned pending);
   bool products_have_come(int warp, unsigned pending) const;
 
@@ -227,6 +237,7 @@ class Executor {
   std::vector<CopiesArrival> arrivals_;          // that are to come
   std::vector<BulkTransfer> loads_;              // that are under way
   int64_t failed_tests_ = 0;
+  int64_t quiet_steps_ = 0;  // of all threads since memory changed
   std::array<WarpProducts, kMaxWarps> products_;
   std::array<WarpgroupOrder, kMaxWarps / 4> orders_;
   std::array<unsigned, kMaxWarps> registers_ = {};              // of each thread of a warp; 0: as launched

@@ -118,9 +118,24 @@ Stacks::~Stacks() {
   if (memory_) ::munmap(memory_, size_);
 }
 
+char* Stacks::top_of(int index) const {
+  return bottom_of(index) + kStackBytes - size_t(index) % kNumColours * kColourBytes - 64;
+}
+
+std::vector<unsigned char> Stacks::contents(int index, const void* from) const {
+  std::vector<unsigned char> out(size_t(top_of(index) - static_cast<const char*>(from)));
+#if defined(__x86_64__)
+  // Not by a function that the address sanitizer knows: between the variables on a stack lie marks of its own.
+  void* to = out.data();
+  size_t bytes = out.size();
+  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+#endif
+  return out;
+}
+
 void* Stacks::prepare(int index, void (*entry)()) const {
   forget_marks(bottom_of(index));
-  char* const top = bottom_of(index) + kStackBytes - size_t(index) % kNumColours * kColourBytes - 64;
+  char* const top = top_of(index);
   // What the switch pops: six registers and the address to return to. At the entry of a function the stack pointer plus
   // 8 is a multiple of 16.
   auto* frame = reinterpret_cast<void**>((reinterpret_cast<uintptr_t>(top) & ~uintptr_t(15)) - 8);

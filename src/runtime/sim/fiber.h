@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 namespace tilewright::sim {
 
@@ -22,10 +23,13 @@ class Stacks {
   void begin() const;
   // Saves where the running stack, one of these or the host's, is to `*from` and goes on where `to` was saved.
   void switch_stack(void** from, void* to) const;
+  // What lies on a stack from where it was saved, or from an address in its running function, to its top.
+  std::vector<unsigned char> contents(int index, const void* from) const;
   bool contains(const void* p) const { return p >= memory_ && p < memory_ + size_; }
 
  private:
   char* bottom_of(int index) const;
+  char* top_of(int index) const;
 
   char* memory_ = nullptr;
   size_t size_ = 0;

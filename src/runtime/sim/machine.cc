@@ -22,6 +22,7 @@ const device::sim::Hooks& hooks() {
       },
       .access = [](const void* at, unsigned bytes, unsigned alignment, Access access,
                    const void* where) { Executor::mine().access(at, bytes, alignment, access, where); },
+      .outside_of_array = [](long long index, int line) { Executor::mine().outside_of_array(index, line); },
       .misaligned = [](const void* at, unsigned bytes,
                        int line) { Executor::mine().misaligned(at, bytes, bytes, Site::line(line)); },
       .atomic = [](AtomicOp op, Number type, void* at, unsigned long long x, unsigned long long expected,

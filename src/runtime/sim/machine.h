@@ -19,9 +19,10 @@ struct Code {
   void (*enter)(void* const* arguments) = nullptr;
   unsigned char* (*shared)() = nullptr;  // of the calling thread
   const device::sim::ThreadView** (*thread)() = nullptr;
-  int64_t shared_bytes = 0;   // what the kernel asked for
-  int64_t margin_bytes = 0;   // before and behind them
-  int shared_unit_bytes = 1;  // the smallest part that is accessed by itself
+  int64_t shared_bytes = 0;     // what the kernel asked for
+  int64_t margin_bytes = 0;     // before and behind them
+  int shared_unit_bytes = 1;    // the smallest part that is accessed by itself
+  int blocks_of_registers = 1;  // that share what a multiprocessor has
 };
 
 struct Block {

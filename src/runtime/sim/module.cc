@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 namespace tilewright::sim {
@@ -14,6 +15,7 @@ namespace {
 
 // Behind the shared memory that a kernel asks for.
 constexpr int64_t kMarginBytes = 4096;
+constexpr const char* kKernelWord = "__global__";
 
 std::vector<std::string> flags(const SimTarget& target, CompilerKind kind) {
   std::vector<std::string> out = compile_flags({.level = CpuLevel::x86_64}, kind);
@@ -22,9 +24,21 @@ std::vector<std::string> flags(const SimTarget& target, CompilerKind kind) {
   add({"-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-fvisibility=hidden", "-D__CUDACC__",
        fmt::format("-D__CUDA_ARCH__={}0", target.cuda.sm)});
   if (target.cuda.accelerated) add({fmt::format("-D__CUDA_ARCH_FEAT_SM{}_ALL", target.cuda.sm)});
-  // The compiler reports accesses; nothing of its library is linked. Line tables alone of all that a debugger reads.
-  if (target.checked) add({"-fsanitize=thread", "-DTW_SIM_CHECKED", "-g1"});
+  // The compiler reports accesses, and indices beside the ends of arrays; nothing of its libraries is linked. Line
+  // tables alone of all that a debugger reads.
+  if (target.checked) add({"-fsanitize=thread", "-fsanitize=bounds", "-DTW_SIM_CHECKED", "-g1"});
   return out;
+}
+
+// The second number of a kernel's __launch_bounds__: how many blocks share the registers of a multiprocessor.
+int blocks_that_share_registers(const std::string& text, const std::string& symbol) {
+  const std::string word = "__launch_bounds__(";
+  const auto begins = [&](char before) { return text.find(before + symbol + "("); };
+  const size_t name = std::min(begins('\n'), begins(' ')), at = text.rfind(word, name);
+  if (name == std::string::npos || at == std::string::npos) return 1;
+  const size_t comma = text.find(',', at), end = text.find(')', at);
+  if (comma > end || text.find(kKernelWord, at) < name) return 1;
+  return std::max(1, std::atoi(text.c_str() + comma + 1));
 }
 
 int count_lines(std::string_view text) { return int(std::count(text.begin(), text.end(), '\n')); }
@@ -65,7 +79,8 @@ std::shared_ptr<const Module> Module::compile(const std::string& text, const Sou
                              .thread = loaded.function<const device::sim::ThreadView**()>("tw_sim_thread"),
                              .shared_bytes = k.shared_bytes,
                              .margin_bytes = kMarginBytes,
-                             .shared_unit_bytes = k.shared_unit_bytes});
+                             .shared_unit_bytes = k.shared_unit_bytes,
+                             .blocks_of_registers = blocks_that_share_registers(text, k.symbol)});
   }
   return out;
 }

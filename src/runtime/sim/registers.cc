@@ -9,14 +9,16 @@ namespace tilewright::sim {
 
 namespace {
 
-constexpr unsigned kRegistersOfBlock = 65536, kMaxRegisters = 256, kUnit = 8;
+constexpr unsigned kRegisters = 65536, kMaxRegisters = 256, kUnit = 8;
 
 }  // namespace
 
-// What a thread has at most when the block begins: its share of all registers, in steps of 8. A kernel that needs fewer
-// begins with fewer, which its text does not say.
+// What a thread has at most when the block begins: its share of all registers, or of those that __launch_bounds__
+// leaves to each of several blocks, in steps of 8. A kernel that needs fewer begins with fewer, which its text does not
+// say.
 unsigned Executor::launch_registers() const {
-  return std::min(kMaxRegisters, kRegistersOfBlock / unsigned(num_warps_ * kWarpSize) / kUnit * kUnit);
+  return std::min(kMaxRegisters,
+                  kRegisters / unsigned(code_.blocks_of_registers) / unsigned(num_warps_ * kWarpSize) / kUnit * kUnit);
 }
 
 unsigned Executor::registers_of(int warp) const {

@@ -18,6 +18,7 @@ using device::sim::WarpOp;
 namespace {
 
 constexpr uint32_t kPoison = ~0u;
+constexpr size_t kBytesOfA = 16;  // in the registers of a lane
 
 int accumulator_registers(const device::sim::Product& form) {
   return int(form.n) / (form.d == device::sim::Element::f16 ? 4 : 2);
@@ -123,25 +124,53 @@ Accumulators& Executor::accumulators_of(WarpProducts& warp, Lane* const* lanes, 
   return *all.back();
 }
 
+bool Image::differs(const void* at, size_t count) const {
+  const size_t offset = size_t(static_cast<const unsigned char*>(at) - begin);
+  return std::memcmp(at, bytes.data() + offset, count) != 0;
+}
+
 void Executor::fence_products(WarpProducts& warp) {
   warp.fenced = true;
   for (const auto& a : warp.accumulators) a->fenced = read_registers(*a);
+  if (detector_ == nullptr) return;
+  // Registers that products have not used yet lie on the stacks.
+  for (int l = 0; l < kWarpSize; ++l) {
+    const int thread = current_ / kWarpSize * kWarpSize + l;
+    const void* const from = thread == current_ ? __builtin_frame_address(0) : fibers_[size_t(thread)].stack;
+    warp.at_fence[size_t(l)] = {static_cast<const unsigned char*>(from), stacks_.contents(thread, from)};
+  }
 }
 
-// PTX: wgmma.fence orders what else wrote the registers before the product. Where no product used them before it is not
-// known when they were written.
-void Executor::check_fence(const WarpProducts& warp, const Accumulators& a, int line) {
-  const bool is_first = a.shown.empty();
-  if (is_first && warp.fenced) return;
-  if (!is_first) {
+// PTX: wgmma.fence orders what else wrote the registers before the product.
+void Executor::check_fence(const WarpProducts& warp, const Accumulators& a, Lane* const* lanes, int line) {
+  bool is_fenced = warp.fenced;
+  if (!a.shown.empty()) {
     const std::vector<uint32_t> now = read_registers(a);
-    if (now == a.shown || now == a.fenced) return;
+    is_fenced = now == a.shown || now == a.fenced;
+  } else if (is_fenced && lanes[0]->operands.accumulate) {
+    for (size_t l = 0; l < kWarpSize; ++l) {
+      const size_t bytes = 4 * size_t(a.registers);
+      const Image& image = warp.at_fence[l];
+      is_fenced = is_fenced && !(image.holds(a.at[l], bytes) && image.differs(a.at[l], bytes));
+    }
   }
+  if (is_fenced) return;
   refuse(
       fmt::format("accumulators of warp {} were written by other instructions, and no wgmma_fence lies between these "
                   "and the product",
                   current_ / kWarpSize),
       line);
+}
+
+void Executor::check_fence_of_a(const WarpProducts& warp, Lane* const* lanes, int line) {
+  for (size_t l = 0; l < kWarpSize; ++l) {
+    const Image& image = warp.at_fence[l];
+    if (!image.holds(lanes[l]->a, kBytesOfA) || !image.differs(lanes[l]->a, kBytesOfA)) continue;
+    refuse(fmt::format("registers of warp {} that a product reads as `a` were written by other instructions, and no "
+                       "wgmma_fence lies between these and the product",
+                       current_ / kWarpSize),
+           line);
+  }
 }
 
 void Executor::start_product(Lane* const* lanes) {
@@ -152,11 +181,15 @@ void Executor::start_product(Lane* const* lanes) {
   product.group = warp.committed + 1;
   product.line = line;
   product.a_in_registers = lanes[0]->a != nullptr;
-  for (size_t l = 0; l < kWarpSize && product.a_in_registers; ++l) std::memcpy(product.a[l].data(), lanes[l]->a, 16);
+  for (size_t l = 0; l < kWarpSize && product.a_in_registers; ++l) {
+    product.a_at[l] = lanes[l]->a;
+    std::memcpy(product.a[l].data(), lanes[l]->a, kBytesOfA);
+  }
+  if (product.a_in_registers) check_fence_of_a(warp, lanes, line);
   check_order(product, line);
   Accumulators& a = accumulators_of(warp, lanes, accumulator_registers(product.form), line);
   if (a.in_flight == 0) {
-    check_fence(warp, a, line);
+    check_fence(warp, a, lanes, line);
     a.sums = read_registers(a);
     show(a, std::vector<uint32_t>(a.sums.size(), kPoison));
   }
@@ -237,6 +270,15 @@ void Executor::check_untouched(const Accumulators& a, int warp, int line) {
   refuse(fmt::format("accumulators of warp {} were written while a product was in flight", warp), line);
 }
 
+// Nothing may write registers of `a` before the wait for the product that reads them.
+void Executor::check_a_untouched(const WarpgroupProduct& product, int warp) {
+  for (size_t l = 0; l < kWarpSize && product.a_in_registers; ++l) {
+    if (std::memcmp(product.a_at[l], product.a[l].data(), kBytesOfA) == 0) continue;
+    refuse(fmt::format("registers of warp {} were written while a product that reads them as `a` was in flight", warp),
+           product.line);
+  }
+}
+
 bool Executor::products_have_come(int warp, unsigned pending) const {
   const WarpProducts& own = products_[size_t(warp)];
   const uint32_t groups = own.committed > pending ? own.committed - pending : 0;
@@ -257,6 +299,7 @@ void Executor::finish_groups(int warp, unsigned pending) {
   for (WarpgroupProduct& p : own.products) {
     if (p.group > groups) break;
     complete_product(p, warp);
+    check_a_untouched(p, warp);
     if (--p.sums->in_flight > 0) continue;
     check_untouched(*p.sums, warp, p.line);
     show(*p.sums, p.sums->sums);

@@ -31,6 +31,7 @@ struct WarpgroupProduct {
   device::sim::WarpgroupOperands operands = {};
   bool a_in_registers = false;
   std::array<std::array<uint32_t, 4>, 32> a = {};  // registers, as they were at the start
+  std::array<const void*, 32> a_at = {};           // where they are
   Accumulators* sums = nullptr;
   uint32_t number = 0;  // of the warp's products
   uint32_t group = 0;   // from 1 on
@@ -38,11 +39,23 @@ struct WarpgroupProduct {
   int line = 0;
 };
 
+// A stretch of memory, as it was.
+struct Image {
+  const unsigned char* begin = nullptr;
+  std::vector<unsigned char> bytes = {};
+
+  bool holds(const void* at, size_t count) const {
+    return at >= begin && static_cast<const unsigned char*>(at) + count <= begin + bytes.size();
+  }
+  bool differs(const void* at, size_t count) const;
+};
+
 struct WarpProducts {
   std::vector<WarpgroupProduct> products;  // that are not waited for
   std::vector<std::unique_ptr<Accumulators>> accumulators;
   uint32_t started = 0, committed = 0;  // products and groups
   bool fenced = false;                  // some wgmma.fence came
+  std::array<Image, 32> at_fence;       // the stack of each lane at the last one, where accesses are watched
   uint32_t waiting = 0;                 // lanes, for other warps
   int column = -1;
 };

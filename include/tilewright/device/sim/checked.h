@@ -60,4 +60,13 @@ extern "C" __attribute__((no_sanitize("thread"), noinline, visibility("hidden"))
   __tsan_write_range(to, bytes);
   return __builtin_memset(to, value, bytes);
 }
+
+// -fsanitize=bounds calls this before an array of a known extent is indexed beside it.
+struct TwSimOutside {
+  const char* file;
+  unsigned line, column;
+};
+TW_SIM_HOOK __ubsan_handle_out_of_bounds(void* data, unsigned long index) {
+  tilewright::device::sim::hooks->outside_of_array((long long)index, int(static_cast<TwSimOutside*>(data)->line));
+}
 #undef TW_SIM_HOOK

@@ -129,6 +129,8 @@ struct Hooks {
   // Memory behind a pointer, about to be accessed by code that relies on `alignment`. `where` is an address in the
   // code.
   void (*access)(const void* at, unsigned bytes, unsigned alignment, Access access, const void* where);
+  // An array of the thread is indexed beside its end. Does not return.
+  void (*outside_of_array)(long long index, int line);
   // An access of so many bytes at no multiple of them. Does not return.
   void (*misaligned)(const void* at, unsigned bytes, int line);
   unsigned long long (*atomic)(AtomicOp op, Number type, void* at, unsigned long long x, unsigned long long expected,

@@ -1,0 +1,18 @@
+# What the suite and the program `mutate_sync` share.
+if(NOT TARGET tilewright_mutants)
+  set(mutants "")
+  foreach(name IN ITEMS equivalents mutants processes subjects sweep)
+    list(APPEND mutants "${CMAKE_SOURCE_DIR}/tests/mutation/${name}.cc")
+  endforeach()
+  add_library(tilewright_mutants STATIC ${mutants})
+  target_link_libraries(tilewright_mutants PUBLIC tilewright_harness)
+  if(TILEWRIGHT_PCH)
+    target_precompile_headers(tilewright_mutants REUSE_FROM tilewright_harness)
+  endif()
+  set_property(GLOBAL APPEND PROPERTY TILEWRIGHT_SHARED_TEST_SOURCES ${mutants})
+
+  add_executable(mutate_sync "${CMAKE_SOURCE_DIR}/tools/mutate_sync/main.cc")
+  target_link_libraries(mutate_sync PRIVATE tilewright_mutants CLI11::CLI11)
+  set_target_properties(mutate_sync PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}")
+endif()
+list(APPEND SUITE_LIBRARIES tilewright_mutants)
