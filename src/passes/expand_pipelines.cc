@@ -256,7 +256,9 @@ Block PipelineExpansion::rotate(const OpStmt& gemm, const std::set<TileId>& tile
         when(inner, {part(mma_load_op(), {ks + 1, ir::floormod(ks + 1, 2)}, it)}, last ? Block{} : first_step(it + 1)),
         part(mma_multiply_op(), {ir::floormod(ks, 2)}, it)};
     if (!last) {
-      steps.body.push_back(when(ir::binary(ir::ExprKind::eq, ks, ir::int_imm(0)), loads(it + (stages - 1)), {}));
+      const Stmt ahead = when(ir::binary(ir::ExprKind::eq, ks, ir::int_imm(0)), loads(it + (stages - 1)), {});
+      // Of two steps the second one waits already: all stages are under way during the first.
+      steps.body.insert(plan.steps_k == 2 ? steps.body.end() - 1 : steps.body.end(), ahead);
     }
     return ir::make_stmt(std::move(steps), loc);
   };

@@ -15,6 +15,7 @@
 #include "support/error.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace tilewright::passes {
 
@@ -223,12 +224,16 @@ Block TileLowering::close_registers(const Fragment& fragment, const RegisterNest
   return {ir::make_stmt(std::move(loop), loc)};
 }
 
-// A constant may go to registers that hold no element of the tile, too.
-bool is_fill_of_registers(const Block& body, const FragmentUses& uses) {
+// Stores from registers to registers may go to those that hold no element of the tile, too: what is in them nobody
+// reads. Integers stay out of this, since dividing by what happens to be there may trap.
+bool stays_in_registers(const Block& body, const FragmentUses& uses) {
+  const std::function<bool(const Expr&)> is_of_registers = [&](const Expr& e) {
+    if (e.is(ir::ExprKind::load) && (!uses.tiles.contains(e.tile_id()) || !is_float(e.dtype()))) return false;
+    return e.is(ir::ExprKind::load) || std::all_of(e.args().begin(), e.args().end(), is_of_registers);
+  };
   return std::all_of(body.begin(), body.end(), [&](const Stmt& stmt) {
     const auto* store = ir::get_if<ir::StoreStmt>(stmt);
-    return store && uses.tiles.contains(store->tile) &&
-           (store->value.is(ir::ExprKind::int_imm) || store->value.is(ir::ExprKind::float_imm));
+    return store && uses.tiles.contains(store->tile) && is_of_registers(store->value);
   });
 }
 
@@ -243,7 +248,7 @@ void TileLowering::rewrite_parallel(const ir::ForStmt& loop, const Stmt& stmt, B
   const RegisterNest nest = open_registers(*dealt, body, stmt->loc);
   RegisterAccesses accesses(before_, uses, *dealt, nest, loop.dims, ir::is_first_replica(*dealt, thread()));
   Block inner =
-      close_registers(*dealt, nest, accesses.rewrite(loop.body), stmt->loc, is_fill_of_registers(loop.body, uses));
+      close_registers(*dealt, nest, accesses.rewrite(loop.body), stmt->loc, stays_in_registers(loop.body, uses));
   body.insert(body.end(), inner.begin(), inner.end());
   out.push_back(lanes(std::move(body), stmt->loc));
 }

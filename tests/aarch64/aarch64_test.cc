@@ -6,6 +6,7 @@
 #include "../../examples/histogram.h"
 #include "../../examples/matmul_relu.h"
 #include "../../examples/online_softmax.h"
+#include "../../examples/plot_layout.h"
 #include "../../examples/prefix_sum.h"
 #include "../../examples/rms_norm_silu.h"
 #include "../../examples/split_k.h"
@@ -62,6 +63,9 @@ std::vector<Case> example_cases() {
   const auto f32 = [](std::vector<int64_t> shape, uint64_t seed) -> Arg {
     return HostArray(T::f32, std::move(shape)).fill_random(seed, -2, 2);
   };
+  const auto f16 = [](std::vector<int64_t> shape) -> Arg {
+    return HostArray(T::f16, std::move(shape)).fill_random(1, -2, 2);
+  };
   const auto i32 = [](std::vector<int64_t> shape, double high) -> Arg {
     return HostArray(T::i32, std::move(shape)).fill_random(1, high > 0 ? -1 : 0, high);
   };
@@ -79,6 +83,11 @@ std::vector<Case> example_cases() {
         HostArray(T::f16, {65, 70})},
        {}},
       {"online_softmax", e::online_softmax(11, 613), {f32({11, 613}, 1), f32({11, 613}, 2)}, {}},
+      {"plot_layout",
+       e::plot_layout(16),
+       {f16({16, 16}), f16({16, 16}), f16({16, 8}), f16({16, 8}), f32({16, 8}, 1), f32({16, 8}, 2), f16({32, 8}),
+        f16({32, 8}), f32({64, 16}, 3), f32({64, 16}, 4)},
+       {}},
       {"prefix_sum", e::prefix_sum(4099), {f32({4099}, 1), f32({4099}, 2)}, {}},
       {"rms_norm_silu", e::rms_norm_silu(11, 613), {f32({11, 613}, 1), f32({613}, 2), f32({11, 613}, 3)}, {}},
       {"split_k", e::split_k(37, 41, 500), {f32({37, 500}, 1), f32({500, 41}, 2), f32({37, 41}, 3)}, {}},

@@ -68,6 +68,20 @@ class ChipRecord {
     out << "\n";
   }
 
+  // Of f32 words, relative to the largest of them on the chip. A sum of up to 256 products in another order, whose
+  // parts a tensor core may align to the largest and cut off below 2^-24 of it, differs by less.
+  static constexpr double kSumBound = 0x1p-16;
+  static double distance(const Line& a, const Line& chip) {
+    double largest = 0, apart = 0;
+    for (size_t i = 0; i < chip.words.size(); ++i) {
+      const double x = double(std::bit_cast<float>(a.words[i])), y = double(std::bit_cast<float>(chip.words[i]));
+      if (std::isfinite(y)) largest = std::max(largest, std::abs(y));
+      if (a.words[i] == chip.words[i]) continue;
+      apart = std::max(apart, std::isfinite(x - y) ? std::abs(x - y) : INFINITY);
+    }
+    return apart == 0 ? 0 : apart / largest;
+  }
+
   using Lines = std::map<std::pair<std::string, int>, Line>;
   static Lines read(const std::filesystem::path& path) {
     Lines out;

@@ -52,10 +52,10 @@ const std::vector<Row>& rows() {
       {"wgmma, 3 stages", Kind::guard, R"(tw::remainder\(tid_\d+, 32\) == 0)", kNobodyWaits},
       {"wgmma, 2 groups", Kind::guard, R"(tw::remainder\(tid_\d+, 32\) == 0)", kNobodyWaits},
       {"wgmma, B [n, k]", Kind::guard, R"(tw::remainder\(tid_\d+, 32\) == 0)", kNobodyWaits},
-      {"wgmma, 2 stages", Kind::arrival, R"(tw::mbarrier_arrive\(.*empty_operands \+ \(1\)\)\))", kNobodyWaits},
-      {"wgmma, 3 stages", Kind::arrival, R"(tw::mbarrier_arrive\(.*empty_operands \+ \(1\)\)\))", kNobodyWaits},
+      {"wgmma, 2 stages", Kind::arrival, R"(tw::mbarrier_arrive\(.*empty_operands \+ 1\)\))", kNobodyWaits},
+      {"wgmma, 3 stages", Kind::arrival, R"(tw::mbarrier_arrive\(.*empty_operands \+ 1\)\))", kNobodyWaits},
       {"wgmma, 2 groups", Kind::arrival, R"(tw::mbarrier_arrive\(.*empty_operands\)\))", kNobodyWaits},
-      {"wgmma, B [n, k]", Kind::arrival, R"(tw::mbarrier_arrive\(.*empty_operands \+ \(1\)\)\))", kNobodyWaits},
+      {"wgmma, B [n, k]", Kind::arrival, R"(tw::mbarrier_arrive\(.*empty_operands \+ 1\)\))", kNobodyWaits},
   };
   return kRows;
 }

@@ -225,7 +225,8 @@ int num_ops(const ir::Block& block, const ir::OpDef& def) {
   return finder.found;
 }
 
-// Operands are loaded ahead, in the loop and in its last iteration, where the product is all there is, its steps are even in number, and registers are left.
+// Operands are loaded ahead, in the loop and in its last iteration, where the product is all there is, its steps are
+// even in number, and registers are left.
 TEST(ExpandPipelines, OperandsAheadOfTheirProducts) {
   struct Case {
     int block_m, block_n, block_k;

@@ -130,35 +130,35 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
           }
         }
       }
-      {
-        #pragma unroll
-        for (tw::i32 mt_56 = 0; mt_56 < 4; ++mt_56) {
-          #pragma unroll
-          for (tw::i32 nt_57 = 0; nt_57 < 8; ++nt_57) {
-            tw::mma_m16n8k16_f32_f16(C_local + (mt_56 * 32 + nt_57 * 4), a_6 + (ks_11 * 16 + mt_56 * 4), b_7 + (ks_11 * 16 + nt_57 * 2));
-          }
-        }
-      }
       if (ks_11 == 0) {
         if (it_10 < 30) {
           {
-            const tw::i32 at_58 = tw::quotient(tid_13, 4);
-            const tw::i32 at_59 = tw::remainder(tid_13, 4);
+            const tw::i32 at_56 = tw::quotient(tid_13, 4);
+            const tw::i32 at_57 = tw::remainder(tid_13, 4);
             #pragma unroll
-            for (tw::i32 r_60 = 0; r_60 < 4; ++r_60) {
-              tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_58 * 32 + at_59 * 8 ^ (tw::quotient(at_58, 2) & 3) * 8) + tw::remainder(it_10 + 2, 3) * 4096 + r_60 * 1024), A + ((by_1 * 128 + at_58) * 1024 + at_59 * 8) + it_10 * 32 + (r_60 * 32768 + 64), tw::u32(16));
+            for (tw::i32 r_58 = 0; r_58 < 4; ++r_58) {
+              tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_56 * 32 + at_57 * 8 ^ (tw::quotient(at_56, 2) & 3) * 8) + tw::remainder(it_10 + 2, 3) * 4096 + r_58 * 1024), A + ((by_1 * 128 + at_56) * 1024 + at_57 * 8) + it_10 * 32 + (r_58 * 32768 + 64), tw::u32(16));
             }
           }
           {
-            const tw::i32 at_61 = tw::quotient(tid_13, 16);
-            const tw::i32 at_62 = tw::remainder(tid_13, 16);
+            const tw::i32 at_59 = tw::quotient(tid_13, 16);
+            const tw::i32 at_60 = tw::remainder(tid_13, 16);
             #pragma unroll
-            for (tw::i32 r_63 = 0; r_63 < 4; ++r_63) {
-              tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_62, 8) * 2048 + at_61 * 64 + (tw::remainder(at_62 * 8, 64) ^ at_61 * 8)) + tw::remainder(it_10 + 2, 3) * 4096 + r_63 * 512), B + (at_61 * 1024 + (bx_0 * 128 + at_62 * 8)) + it_10 * 32768 + (r_63 * 8 + 64) * 1024, tw::u32(16));
+            for (tw::i32 r_61 = 0; r_61 < 4; ++r_61) {
+              tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_60, 8) * 2048 + at_59 * 64 + (tw::remainder(at_60 * 8, 64) ^ at_59 * 8)) + tw::remainder(it_10 + 2, 3) * 4096 + r_61 * 512), B + (at_59 * 1024 + (bx_0 * 128 + at_60 * 8)) + it_10 * 32768 + (r_61 * 8 + 64) * 1024, tw::u32(16));
             }
           }
         }
         tw::copy_async_commit();
+      }
+      {
+        #pragma unroll
+        for (tw::i32 mt_62 = 0; mt_62 < 4; ++mt_62) {
+          #pragma unroll
+          for (tw::i32 nt_63 = 0; nt_63 < 8; ++nt_63) {
+            tw::mma_m16n8k16_f32_f16(C_local + (mt_62 * 32 + nt_63 * 4), a_6 + (ks_11 * 16 + mt_62 * 4), b_7 + (ks_11 * 16 + nt_63 * 2));
+          }
+        }
       }
     }
   }
