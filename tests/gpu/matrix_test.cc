@@ -19,7 +19,7 @@ TEST_F(MatrixTest, MatrixLoadsFollowTheManualsFigure) {
 #include <tilewright/device/cuda/warp.h>
 using namespace tilewright::device;
 extern "C" __global__ void k(u32* out) {
-  __shared__ alignas(16) u16 tile[256];
+  alignas(16) __shared__ u16 tile[256];
   for (u32 i = threadIdx.x; i < 256; i += 32) tile[i] = u16(i);
   sync_block();
   const u32 lane = lane_id(), row = shared_address(tile) + 16 * lane;
@@ -69,7 +69,7 @@ __device__ void save(u16* tile, u32* out, u32 which) {
   sync_block();
 }
 extern "C" __global__ void k(u32* out) {
-  __shared__ alignas(16) u16 tile[256];
+  alignas(16) __shared__ u16 tile[256];
   for (u32 i = threadIdx.x; i < 256; i += 32) tile[i] = 0xeeee;
   sync_block();
   const u32 lane = lane_id(), row = shared_address(tile) + 16 * lane;

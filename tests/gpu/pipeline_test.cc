@@ -146,6 +146,7 @@ TEST_F(PipelineTest, ProductOfRaggedMatrices) {
     const Operands x = {array(to_u16(a.bits)), array(to_u16(b.bits)), array<uint16_t>(size_t(m * n))};
     multiply(kernel, x, uint32_t(m), uint32_t(n), uint32_t(k));
     machine().device->synchronize();
+    const OpenOrder sums(true);
     const auto got = x.c.read();
     std::vector<double> av, bv;
     for (const uint32_t bits : a.bits) av.push_back(decode(kBf16, bits));

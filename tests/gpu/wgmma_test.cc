@@ -196,6 +196,7 @@ class WgmmaTest : public GpuTest {
     run(kernel, {.block = {128, 1, 1}, .dynamic_shared_bytes = kImageBytes + 1024}, array(image), uint32_t(kImageBytes),
         place_a.tile(kImageA), place_b.tile(kImageB), array(a_registers), d_array, accumulate);
     Comparison comparison;
+    const OpenOrder sums(!exact && !is_integer(v.d));
     unpack(shape_d, d_array.read(), [&](int row, int column, uint32_t bits) {
       const Sum want = product_at(a, b, row, column, accumulate ? c.value(row, column) : 0);
       const bool must_be_equal = exact || is_integer(v.d);
@@ -231,6 +232,7 @@ std::vector<int> every_n() {
 #if defined(TILEWRIGHT_SIMULATED_GPU)
   return kSomeN;  // one code for all of them
 #else
+  if (ChipRecord::is_on()) return kSomeN;  // what the simulator compares itself with
   std::vector<int> out;
   for (int n = 8; n <= 256; n += 8) out.push_back(n);
   return out;

@@ -3,5 +3,6 @@
 #define TILEWRIGHT_SIMULATED_GPU
 
 #include "../gpu/convert_test.cc"
+#include "../gpu/matrix_test.cc"
 #include "../gpu/mma_test.cc"
 #include "../gpu/warp_test.cc"

@@ -1,5 +1,7 @@
 #include "sim/simulated_gpu.h"
 
+#include "gpu/chip_record.h"
+#include "harness/folders.h"
 #include "sim/tools.h"
 
 #include <algorithm>
@@ -76,6 +78,23 @@ void GpuTest::run_blocks(const SimulatedKernel& simulated, const cuda::LaunchCon
       }
     }
   }
+}
+
+void compare_with_chip(std::span<const std::byte> bytes) {
+  static const ChipRecord::Lines record =
+      ChipRecord::read(tilewright::testing::source_folder() / "tests/gpu/golden/h200.txt");
+  const auto [name, number] = ChipRecord::next_key();
+  const auto found = record.find({name, number});
+  if (found == record.end()) {
+    ADD_FAILURE() << "no chip's result of " << name << " " << number
+                  << "; chip_record.h says how test_gpu extends tests/gpu/golden/h200.txt on an H200";
+    return;
+  }
+  const ChipRecord::Line here = ChipRecord::line_of(bytes), &chip = found->second;
+  EXPECT_EQ(here.bytes, chip.bytes) << name << " " << number;
+  if (OpenOrder::current()) return;
+  EXPECT_EQ(here.hash, chip.hash) << name << " " << number << " differs from the chip";
+  EXPECT_EQ(here.words, chip.words) << name << " " << number;
 }
 
 }  // namespace tilewright::test

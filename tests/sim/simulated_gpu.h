@@ -1,6 +1,7 @@
 // The fixture of tests/gpu/ with the simulator in place of the GPU: the same kernels, the same references.
 #pragma once
 
+#include "gpu/chip_record.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/tensor_map.h"
 #include "runtime/sim/module.h"
@@ -13,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <regex>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -41,6 +43,9 @@ inline TensorMap encode_tensor_map(const test::SimulatedDevice&, const TensorMap
 
 namespace tilewright::test {
 
+// What a test reads on the simulator must be what it read on a chip, bit for bit, except under an OpenOrder.
+void compare_with_chip(std::span<const std::byte> bytes);
+
 // A typed array. Copies share it, as parameters of kernels do.
 template <class T>
 class Array {
@@ -49,7 +54,10 @@ class Array {
     std::memset(values_->data(), 0xcd, size * sizeof(T));  // what is not written is seen
   }
   explicit Array(const std::vector<T>& values) : values_(std::make_shared<std::vector<T>>(values)) {}
-  std::vector<T> read() const { return *values_; }
+  std::vector<T> read() const {
+    compare_with_chip(std::as_bytes(std::span(*values_)));
+    return *values_;
+  }
   T* address() const { return values_->data(); }
 
  private:

@@ -192,7 +192,8 @@ void Executor::land(const BulkTransfer& load, Mbarrier& b) {
   const Agent agent{.column = b.column, .time = b.first_time + b.phase + 1, .clock = load.clock};
   for (const Piece& p : load.pieces) {
     if (p.bytes > 0) std::memcpy(p.shared, p.global, p.bytes);
-    std::memset(p.shared + p.bytes, load.fill_nan ? kPoison : 0, kPieceBytes - p.bytes);
+    // The NaN of an H200, for elements of any width.
+    for (auto at = p.bytes; at < kPieceBytes; ++at) p.shared[at] = !load.fill_nan ? 0 : at % 2 == 0 ? 0xf7 : 0x7f;
     if (detector_ == nullptr) continue;
     detector_->agent_access(agent, p.shared, kPieceBytes, Access::write, AgentAccess::end, Site::line(load.line));
     if (p.bytes == 0) continue;

@@ -39,7 +39,8 @@ TW_ATOM u16 f16_from_f32(float x) {
 }
 TW_ATOM float f32_from_f16(u16 x) {
   const u32 magnitude = x & 0x7fffu, sign = u32(x & 0x8000u) << 16;
-  if (magnitude >= 0x7c00u) return float_of(sign | 0x7f800000u | (magnitude & 0x3ffu) << 13);
+  if (magnitude > 0x7c00u) return float_of(0x7fffffffu);  // the one NaN of an H200
+  if (magnitude == 0x7c00u) return float_of(sign | 0x7f800000u);
   return float_of(sign | bits_of(float(sim::magnitude_value<10, 15>(magnitude))));
 }
 TW_ATOM u16 bf16_from_f32(float x) {
@@ -95,7 +96,11 @@ TW_ATOM u16 e5m2x2_from_f32_relu(float low, float high) { return e5m2x2_from_f32
 TW_ATOM u16 e4m3x2_from_f16x2(u32 x) { return e4m3x2_from_f32(f32_from_f16(low16(x)), f32_from_f16(high16(x))); }
 TW_ATOM u16 e5m2x2_from_f16x2(u32 x) { return e5m2x2_from_f32(f32_from_f16(low16(x)), f32_from_f16(high16(x))); }
 TW_ATOM u32 f16x2_from_e4m3x2(u16 x) { return pack16(sim::f16_from_e4m3(u8(x)), sim::f16_from_e4m3(u8(x >> 8))); }
-TW_ATOM u32 f16x2_from_e5m2x2(u16 x) { return pack16(u16(x << 8), u16(x & 0xff00u)); }
+namespace sim {
+// The high byte of an f16; a NaN becomes the one that all conversions give.
+inline u16 f16_of_e5m2(unsigned x) { return u16((x & 0x7cu) == 0x7cu && (x & 3u) != 0 ? 0x7fffu : x << 8); }
+}  // namespace sim
+TW_ATOM u32 f16x2_from_e5m2x2(u16 x) { return pack16(sim::f16_of_e5m2(x & 0xffu), sim::f16_of_e5m2(x >> 8)); }
 #endif
 
 TW_ATOM u32 permute_bytes(u32 a, u32 b, u32 selector) { return __byte_perm(a, b, selector); }
