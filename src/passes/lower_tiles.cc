@@ -501,6 +501,7 @@ ir::Program lower_tiles(const ir::Program& program, const CudaTarget& target) {
       tile.space = ir::Space::local;
       tile.unchecked = false;
       tile.fragment.reset();
+      tile.annotated.reset();  // registers now
     }
     kernel.body = TileLowering(program, before, kernel, out.next_var, target).rewrite(before.body);
   }

@@ -141,6 +141,9 @@ TEST(Forms, ChoicesForThreadsLeaveTheCodeForCpusAlone) {
     OtherChoices choices(seed);
     for (ir::Kernel& kernel : other.kernels) {
       kernel.threads = choices.threads();
+      for (ir::Tile& tile : kernel.tiles) {  // fragments of other threads
+        if (tile.annotated && tile.fragment) tile.fragment.reset(), tile.annotated.reset(), tile.placed = {};
+      }
       kernel.thread_extents.clear();
       const ir::Block body = kernel.body;
       kernel.body = static_cast<ir::Rewriter&>(choices).rewrite(body);
