@@ -27,9 +27,11 @@ endif()
 if(TILEWRIGHT_CHECKS)
   target_compile_definitions(tilewright_flags INTERFACE TILEWRIGHT_CHECKS=1)
 endif()
-# Tests and tools spend their time in the library and in generated code: at -O1 they compile in two thirds of the time.
+# Tests and tools spend their time in the library and in generated code: at -O1 tools compile in two thirds of the time
+# of -O2, and tests at -O0 in another three quarters.
 if(CMAKE_BUILD_TYPE STREQUAL "Release")
-  set(TILEWRIGHT_QUICK_COMPILE -O1)
+  set(TILEWRIGHT_TOOL_COMPILE -O1)
+  set(TILEWRIGHT_TEST_COMPILE -O0)
 endif()
 if(TILEWRIGHT_SANITIZE)
   target_compile_options(tilewright_flags INTERFACE -fsanitize=${TILEWRIGHT_SANITIZE} -fno-omit-frame-pointer)
