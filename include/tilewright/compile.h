@@ -74,13 +74,21 @@ class CompiledKernel {
   std::shared_ptr<const Impl> impl_;
 };
 
+struct LaunchOptions {
+  // On a GPU the stream that takes the work, a CUstream or cudaStream_t; null: the default stream. A stream that is
+  // being captured takes it into its graph.
+  void* stream = nullptr;
+};
+
 // Arguments bound to a compiled kernel: calling it costs under 2 us beyond the work.
 class Launch {
  public:
   struct Impl;
   explicit Launch(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
-  // Runs on the CPU to the end; on a GPU adds the work to the default stream and returns.
-  void operator()() const;
+  // Runs on the CPU to the end; on a GPU adds the work to a stream and returns. The Launch, which owns the workspaces,
+  // must outlive the work, or the graph that it was captured into. Where tensors lie in host memory, waits until their
+  // results are there; throws Error{invalid_argument} for those under capture, and for a stream on a CPU.
+  void operator()(const LaunchOptions& options = {}) const;
   // Waits for the work on a GPU; throws Error{invalid_kernel} for an access outside a tile.
   void wait() const;
   // Runs repeatedly and says how long one launch takes, on a GPU measured there, with a cold L2 cache.

@@ -82,6 +82,11 @@ std::vector<Error> BoundLaunch::watch(const SimTarget&, int64_t, CountedLines*) 
   throw internal_error({}, "only the simulator watches a launch");
 }
 
+void BoundLaunch::launch_into(void*) const {
+  throw invalid_argument("a stream was passed, but only a GPU has streams")
+      .hint("launch without one, or compile for \"cuda\"");
+}
+
 int64_t raw_value(DType dtype, const ScalarValue& value) {
   return is_float(dtype) ? std::bit_cast<int64_t>(value.f) : value.i;
 }
@@ -176,7 +181,13 @@ Profile CompiledKernel::profile(std::vector<Argument> arguments, const ProfileOp
 
 const std::vector<Remark>& Launch::remarks() const { return impl_->remarks; }
 
-void Launch::operator()() const { impl_->launch->launch(); }
+void Launch::operator()(const LaunchOptions& options) const {
+  if (options.stream) {
+    impl_->launch->launch_into(options.stream);
+  } else {
+    impl_->launch->launch();
+  }
+}
 void Launch::wait() const { impl_->launch->wait(); }
 
 Profile Launch::profile(const ProfileOptions& options) const {

@@ -115,13 +115,8 @@ struct Staged {
 
 class CudaLaunch : public BoundLaunch {
  public:
-  void launch() const override {
-    for (const Staged& s : staged_) s.buffer->write({static_cast<const std::byte*>(s.host), s.num_bytes});
-    run();
-    if (staged_.empty()) return;
-    device_->synchronize();
-    for (const Staged& s : staged_) s.buffer->read({static_cast<std::byte*>(s.host), s.num_bytes});
-  }
+  void launch() const override { launch_into(nullptr); }
+  void launch_into(void* stream) const override;
   void wait() const override;
   double time_ms() const override;
 
@@ -138,11 +133,28 @@ class CudaLaunch : public BoundLaunch {
  private:
   friend class CudaExecutable;
   mutable std::mutex mutex_;  // launches, and what they told
-  void run() const;
+  void run(cuda::Stream stream) const;
+  void refuse_capture(cuda::Stream stream) const;
   void prepare_reports() const;
 };
 
-void CudaLaunch::run() const {
+void CudaLaunch::launch_into(void* handle) const {
+  const auto stream = static_cast<cuda::Stream>(handle);
+  if (staged_.empty()) return run(stream);
+  refuse_capture(stream);
+  for (const Staged& s : staged_) s.buffer->write({static_cast<const std::byte*>(s.host), s.num_bytes}, stream);
+  run(stream);
+  for (const Staged& s : staged_) s.buffer->read({static_cast<std::byte*>(s.host), s.num_bytes}, stream);
+}
+
+// A graph would hold neither the copies nor their waits.
+void CudaLaunch::refuse_capture(cuda::Stream stream) const {
+  if (!cuda::is_capturing(*device_, stream)) return;
+  throw invalid_argument("{} tensors of a launch lie in host memory, but its stream is being captured", staged_.size())
+      .hint("bind tensors of the GPU's memory: a graph cannot hold the copies");
+}
+
+void CudaLaunch::run(cuda::Stream stream) const {
   const std::lock_guard lock(mutex_);
   const uint64_t failure = failure_ ? failure_->address() : 0;
   int64_t first_block = 0;
@@ -157,7 +169,8 @@ void CudaLaunch::run() const {
       const int64_t blocks = std::min(kMaxGridBlocks, num_blocks_[k] - first_block);
       kernels_[k].launch({.grid = {uint32_t(blocks), 1, 1},
                           .block = {uint32_t(entry.threads), 1, 1},
-                          .dynamic_shared_bytes = uint32_t(entry.shared_bytes)},
+                          .dynamic_shared_bytes = uint32_t(entry.shared_bytes),
+                          .stream = stream},
                          parameters);
     }
   }

@@ -26,8 +26,10 @@ struct CountedLines {
 class BoundLaunch {
  public:
   virtual ~BoundLaunch() = default;
-  // Runs all kernels; on a GPU, adds them to the stream and returns.
+  // Runs all kernels; on a GPU, adds them to the default stream and returns.
   virtual void launch() const = 0;
+  // On a GPU, the same into the caller's stream. Throws Error{invalid_argument} elsewhere.
+  virtual void launch_into(void* stream) const;
   // Waits for launches, and throws what they did wrong.
   virtual void wait() const = 0;
   // One launch to its end; what it took on the device, in milliseconds.

@@ -7,7 +7,8 @@ Session& Session::get() {
   return session;
 }
 
-Session::Session() : options_(read_options_from_environment()), cpu_(probe_cpu()) {}
+Session::Session()
+    : options_(read_options_from_environment()), cpu_(probe_cpu()), nvrtc_(cuda::library_options(options_)) {}
 
 Cache& Session::cache() {
   const std::lock_guard lock(mutex_);
@@ -24,12 +25,6 @@ const HostCompiler& Session::compiler() {
   return *compiler_;
 }
 
-const cuda::Nvrtc& Session::nvrtc() {
-  const std::lock_guard lock(mutex_);
-  if (!nvrtc_) nvrtc_ = std::make_unique<cuda::Nvrtc>(cuda::Nvrtc::open(cuda::library_options(options_)));
-  return *nvrtc_;
-}
-
 std::shared_ptr<const cuda::Device> Session::gpu(int index) {
   const std::lock_guard lock(mutex_);
   if (!driver_) driver_ = cuda::Driver::load(cuda::library_options(options_));
@@ -41,7 +36,7 @@ std::shared_ptr<const cuda::Device> Session::gpu(int index) {
 bool Session::has_gpu() {
   if (!has_gpu_) {
     try {
-      nvrtc();
+      nvrtc_.identity(cache());
       gpu();
       has_gpu_ = true;
     } catch (const Error&) {

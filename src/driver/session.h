@@ -5,7 +5,7 @@
 #include "runtime/cache.h"
 #include "runtime/cpu_features.h"
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/found_nvrtc.h"
 #include "runtime/host_compiler.h"
 #include "support/options.h"
 
@@ -26,7 +26,7 @@ class Session {
   const HostCompiler& compiler();  // throws Error{toolchain} when there is none
   int num_threads() const;
 
-  const cuda::Nvrtc& nvrtc();                              // throws Error{toolchain} when there is none
+  cuda::FoundNvrtc& nvrtc() { return nvrtc_; }
   std::shared_ptr<const cuda::Device> gpu(int index = 0);  // throws Error{toolchain} without driver or device
   // Driver, device and NVRTC are all there.
   bool has_gpu();
@@ -39,7 +39,7 @@ class Session {
   std::mutex mutex_;
   std::unique_ptr<Cache> cache_;
   std::unique_ptr<HostCompiler> compiler_;
-  std::unique_ptr<cuda::Nvrtc> nvrtc_;
+  cuda::FoundNvrtc nvrtc_;
   std::shared_ptr<const cuda::Driver> driver_;
   std::map<int, std::shared_ptr<const cuda::Device>> gpus_;
   std::optional<bool> has_gpu_;

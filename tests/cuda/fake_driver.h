@@ -118,6 +118,7 @@ int cuMemsetD8Async(uint64_t to, unsigned char value, size_t n, void*) { memset(
 int cuStreamCreate(void** out, unsigned) { *out = (void*)0x33; return 0; }
 int cuStreamDestroy_v2(void*) { return 0; }
 int cuStreamSynchronize(void*) { return 0; }
+int cuStreamIsCapturing(void*, int* status) { return *status = 0; }
 int cuEventCreate(void** out, unsigned) { *out = (void*)0x44; return 0; }
 int cuEventDestroy_v2(void*) { return 0; }
 int cuEventRecord(void*, void*) { return 0; }

@@ -1,4 +1,4 @@
-#include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/found_nvrtc.h"
 
 #include "codegen/embedded.h"
 #include "cuda/fake_library.h"
@@ -189,12 +189,41 @@ TEST_F(FakeNvrtcTest, CacheKeepsCodeAndLog) {
   EXPECT_EQ(compilations(), 4);
 }
 
+TEST_F(FakeNvrtcTest, IsOpenedOnlyWhereTheCacheLacksTheCode) {
+  open();  // builds the library
+  Cache cache = Cache::open({.dir = folder.path() / "cache"});
+  FoundNvrtc first(options);
+  const CompiledCuda compiled = compile_cached(source(), first, cache);
+  EXPECT_TRUE(first.is_open());
+  FoundNvrtc second(options);
+  EXPECT_EQ(compile_cached(source(), second, cache).cubin, compiled.cubin);
+  EXPECT_FALSE(second.is_open());
+  EXPECT_EQ(second.identity(cache), first.get().identity());
+  compile_cached(source("int y;"), second, cache);
+  EXPECT_TRUE(second.is_open());
+}
+
+// What the cache remembers of a file holds while size and time of the file do.
+TEST_F(FakeNvrtcTest, ALibraryThatChangedIsOpenedAgain) {
+  open();
+  Cache cache = Cache::open({.dir = folder.path() / "cache"});
+  FoundNvrtc(options).identity(cache);
+  FoundNvrtc same(options), changed(options), again(options);
+  same.identity(cache);
+  EXPECT_FALSE(same.is_open());
+  std::filesystem::last_write_time(*options.nvrtc, std::filesystem::file_time_type::clock::now());
+  changed.identity(cache);
+  EXPECT_TRUE(changed.is_open());
+  again.identity(cache);
+  EXPECT_FALSE(again.is_open());
+}
+
 TEST_F(FakeNvrtcTest, KeyContainsTheVersion) {
   const Nvrtc old = open();
-  const std::string key = cache_key(source(), old);
+  const std::string key = cache_key(source(), old.identity());
   options.nvrtc = folder.path() / "other/libnvrtc.so.13";
   test::build_library(*options.nvrtc, kFakeNvrtc, {"MAJOR=13"});
-  EXPECT_NE(cache_key(source(), Nvrtc::open(options)), key);
+  EXPECT_NE(cache_key(source(), Nvrtc::open(options).identity()), key);
 }
 
 // ---- The real one, where there is one ----

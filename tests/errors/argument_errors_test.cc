@@ -415,6 +415,28 @@ TEST(ExtentErrors, EmptyGridIsARemark) {
   EXPECT_TRUE(launch.remarks()[0].loc.known());
 }
 
+// Only a GPU has streams.
+TEST(StreamErrors, OnACpu) {
+  const Program p = T::prim_func("one", [] {
+    auto A = T::tensor("A", {4}, T::f32);
+    auto [b] = T::Kernel({4});
+    A(b) = 1;
+  });
+  std::vector<float> a(4);
+  const TensorView view{.data = a.data(), .dtype = DType::f32, .shape = {4}};
+  for (const char* target : {"cpu", "sim:sm_80"}) {
+    const Launch launch = compile(p, {.target = target, .optimize = 0}).bind(view);
+    const Refusal r = refusal_of([&] { launch({.stream = a.data()}); });
+    EXPECT_EQ(r.kind, ErrorKind::invalid_argument) << r.report;
+    EXPECT_EQ(r.message, "a stream was passed, but only a GPU has streams");
+    EXPECT_EQ(r.hint, "launch without one, or compile for \"cuda\"");
+    EXPECT_EQ(a[0], 0);
+    launch({});
+    EXPECT_EQ(a[0], 1);
+    a[0] = 0;
+  }
+}
+
 // ---- compilation -----------------------------------------------------------------------------------------------
 
 Program small() {

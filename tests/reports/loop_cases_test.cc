@@ -321,5 +321,34 @@ TEST(CastCases, OneElementAndManyAgree) {
   }
 }
 
+// Two shared tiles whose lives never overlap. No option turns barriers off, and tiles share no memory unless barriers
+// order their uses: every use is ordered, each round again.
+TEST(LoopCases, SharedTilesOneAfterTheOther) {
+  constexpr int64_t n = 96, rounds = 3;
+  const Program p = T::prim_func("turns", [&] {
+    auto A = T::tensor("A", {rounds, n}, T::i32);
+    auto C = T::tensor("C", {rounds, n}, T::i32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 64});
+    auto first = T::alloc_shared({n}, T::i32, "first");
+    auto second = T::alloc_shared({n}, T::i32, "second");
+    for (auto r : T::serial(rounds)) {
+      for (auto i : T::Parallel(n)) first(i) = A(r, i) + 1;
+      for (auto i : T::Parallel(n)) C(r, i) = first(n - 1 - i);
+      for (auto i : T::Parallel(n)) second(i) = C(r, n - 1 - i) * 2;
+      for (auto i : T::Parallel(n)) C(r, i) = second(n - 1 - i) + C(r, i);
+    }
+  });
+  const Args args = {counted(DType::i32, {rounds, n}), HostArray(T::i32, {rounds, n})};
+  Expected want = exactly(array(args, 1));
+  for (int64_t r = 0; r < rounds; ++r) {
+    for (int64_t i = 0; i < n; ++i) {
+      // first is reversed into C; second doubles the reverse of that, and is reversed again
+      const Real c = Real(r * n + n - 1 - i) + 1;
+      want.set(r * n + i, 2 * c + c);
+    }
+  }
+  expect_result(p, args, 1, want);
+}
+
 }  // namespace
 }  // namespace tilewright::tests

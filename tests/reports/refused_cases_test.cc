@@ -47,6 +47,19 @@ TEST(RefusedCases, FillAcrossTheEndAtRunTime) {
   }
 }
 
+// Shapes and placements that do not fit each other are refused with both shapes.
+TEST(RefusedCases, CopyOfAnotherShape) {
+  const auto build = [] {
+    T::prim_func("copied", [] {
+      auto [bx] = T::Kernel({T::Expr(1)});
+      auto s = T::alloc_shared({16, 24}, T::f32, "s");
+      auto f = T::alloc_fragment({24, 16}, T::f32, "f");
+      AT(T::copy(s, f));
+    });
+  };
+  expect_refusal(build, "copy: [16, 24] elements of s do not fit [24, 16] elements of f");
+}
+
 TEST(RefusedCases, NegativeNumberOfThreads) {
   const auto build = [] {
     T::prim_func("threads", [] {

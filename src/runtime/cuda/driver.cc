@@ -71,6 +71,7 @@ Driver::Driver(SharedLibrary library) : library_(std::move(library)) {
   bind(api_.cuStreamCreate, "cuStreamCreate");
   bind(api_.cuStreamDestroy, "cuStreamDestroy_v2");
   bind(api_.cuStreamSynchronize, "cuStreamSynchronize");
+  bind(api_.cuStreamIsCapturing, "cuStreamIsCapturing");
   bind(api_.cuEventCreate, "cuEventCreate");
   bind(api_.cuEventDestroy, "cuEventDestroy_v2");
   bind(api_.cuEventRecord, "cuEventRecord");

@@ -105,6 +105,7 @@ struct DriverApi {
   int (*cuStreamCreate)(Stream*, unsigned flags);
   int (*cuStreamDestroy)(Stream);
   int (*cuStreamSynchronize)(Stream);
+  int (*cuStreamIsCapturing)(Stream, int* status);
   int (*cuEventCreate)(EventHandle*, unsigned flags);
   int (*cuEventDestroy)(EventHandle);
   int (*cuEventRecord)(EventHandle, Stream);

@@ -76,6 +76,13 @@ void OwnedStream::synchronize() const {
 
 // ---- Event ----
 
+bool is_capturing(const Device& device, Stream stream) {
+  const CurrentContext current(device);
+  int status = 0;
+  device.driver().check(device.driver().api().cuStreamIsCapturing(stream, &status), "asking for a stream's state");
+  return status != 0;
+}
+
 Event::Event(std::shared_ptr<const Device> device) : device_(std::move(device)) {
   const CurrentContext current(*device_);
   device_->driver().check(device_->driver().api().cuEventCreate(&event_, 0), "cuEventCreate");

@@ -54,6 +54,9 @@ class OwnedStream {
   Stream stream_ = nullptr;
 };
 
+// Launches into the stream become a graph instead of running.
+bool is_capturing(const Device& device, Stream stream);
+
 // A point in a stream, with its time.
 class Event {
  public:

@@ -260,23 +260,29 @@ CompiledCuda Nvrtc::compile(const CudaSource& source) const {
   return {.cubin = std::move(cubin), .log = parse_compile_log(log)};
 }
 
-std::string cache_key(const CudaSource& source, const Nvrtc& nvrtc) {
+std::string cache_key(const CudaSource& source, const std::string& nvrtc) {
   return KeyBuilder()
       .add("cuda")
       .add(source.text)
       .add(source.arch)
       .add_list(source.flags)
       .add(headers().digest)
-      .add(nvrtc.identity())
+      .add(nvrtc)
       .hex();
 }
 
-CompiledCuda compile_cached(const CudaSource& source, const Nvrtc& nvrtc, Cache& cache) {
-  const CacheFiles files = cache.get_or_build(cache_key(source, nvrtc), [&](const std::filesystem::path&) {
-    CompiledCuda built = nvrtc.compile(source);
+CompiledCuda compile_cached(const CudaSource& source, const std::string& identity,
+                            const std::function<const Nvrtc&()>& open, Cache& cache) {
+  const CacheFiles files = cache.get_or_build(cache_key(source, identity), [&](const std::filesystem::path&) {
+    CompiledCuda built = open().compile(source);
     return CacheFiles{{"kernel.cubin", std::move(built.cubin)}, {"log", std::move(built.log.text)}};
   });
   return {.cubin = files.at("kernel.cubin"), .log = parse_compile_log(files.at("log"))};
+}
+
+CompiledCuda compile_cached(const CudaSource& source, const Nvrtc& nvrtc, Cache& cache) {
+  return compile_cached(
+      source, nvrtc.identity(), [&]() -> const Nvrtc& { return nvrtc; }, cache);
 }
 
 }  // namespace tilewright::cuda

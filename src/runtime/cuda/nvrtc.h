@@ -8,6 +8,7 @@
 #include "runtime/cuda/shared_library.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,9 +70,13 @@ class Nvrtc {
 };
 
 // Contains the text of all device headers for CUDA, whichever the source includes.
-std::string cache_key(const CudaSource& source, const Nvrtc& nvrtc);
+// `nvrtc` is the identity of the compiler.
+std::string cache_key(const CudaSource& source, const std::string& nvrtc);
 
 // `nvrtc.compile(source)` through the cache: machine code and log are stored together.
 CompiledCuda compile_cached(const CudaSource& source, const Nvrtc& nvrtc, Cache& cache);
+// The same of a compiler that is opened only where the cache lacks the code.
+CompiledCuda compile_cached(const CudaSource& source, const std::string& identity,
+                            const std::function<const Nvrtc&()>& open, Cache& cache);
 
 }  // namespace tilewright::cuda

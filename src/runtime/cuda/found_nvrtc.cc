@@ -1,0 +1,63 @@
+#include "runtime/cuda/found_nvrtc.h"
+
+#include "support/hash.h"
+
+#include <fmt/format.h>
+
+#include <sys/stat.h>
+
+namespace tilewright::cuda {
+
+namespace {
+
+// Size and time of the file, which an update changes; empty when there is no such file.
+std::string stamp_of(const std::string& path) {
+  struct stat s = {};
+  if (path.empty() || ::stat(path.c_str(), &s) != 0) return {};
+  return fmt::format("{} {}.{:09}", s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
+}
+
+// Of what is searched, not of what is found.
+std::string search_key(const LibraryOptions& options) {
+  const LibrarySearch search = nvrtc_search(options);
+  return KeyBuilder().add("nvrtc").add_list(search.candidates).hex();
+}
+
+}  // namespace
+
+const Nvrtc& FoundNvrtc::get() {
+  const std::lock_guard lock(mutex_);
+  if (!nvrtc_) nvrtc_ = std::make_unique<const Nvrtc>(Nvrtc::open(options_));
+  return *nvrtc_;
+}
+
+bool FoundNvrtc::is_open() {
+  const std::lock_guard lock(mutex_);
+  return nvrtc_ != nullptr;
+}
+
+std::string FoundNvrtc::identity(Cache& cache) {
+  if (is_open()) return get().identity();
+  const std::string key = search_key(options_);
+  if (auto found = cache.find(key)) {
+    const std::string stamp = stamp_of((*found)["path"]);
+    if (!stamp.empty() && stamp == (*found)["stamp"]) return (*found)["identity"];
+    cache.remove(key);
+  }
+  const Nvrtc& opened = get();
+  const std::string path = opened.path().string();
+  const std::string stamp = stamp_of(path);
+  if (!stamp.empty()) {
+    cache.get_or_build(key, [&](const std::filesystem::path&) {
+      return CacheFiles{{"path", path}, {"stamp", stamp}, {"identity", opened.identity()}};
+    });
+  }
+  return opened.identity();
+}
+
+CompiledCuda compile_cached(const CudaSource& source, FoundNvrtc& nvrtc, Cache& cache) {
+  return compile_cached(
+      source, nvrtc.identity(cache), [&]() -> const Nvrtc& { return nvrtc.get(); }, cache);
+}
+
+}  // namespace tilewright::cuda
