@@ -67,6 +67,7 @@ class Uses : public ir::Visitor {
 
   std::vector<FragmentUses> loops;
   std::vector<bool> updates_what_it_reads;  // of each loop: memory that threads share
+  std::vector<int64_t> narrowest;           // of each loop: bytes of an element of the tensors it moves, or 0
   std::vector<const OpStmt*> ops;
   std::vector<Loc> loop_locs;
   std::map<const OpStmt*, Loc> op_locs;
@@ -80,21 +81,33 @@ class Uses : public ir::Visitor {
       using Visitor::visit;
       void visit(const Expr& e) override {
         if (e.is(ir::ExprKind::load)) read.insert(kernel.storage_of(e.tile_id()));
+        if (e.is(ir::ExprKind::load)) note_tensor(e.tile_id());
         if (e) visit_args(e);
       }
       void visit(const Stmt& stmt) override {
-        if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) written.insert(kernel.storage_of(store->tile));
+        if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
+          written.insert(kernel.storage_of(store->tile));
+          note_tensor(store->tile);
+        }
         if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
           written.insert(kernel.storage_of(atomic->tile));
           uses_previous |= bool(atomic->prev);
         }
         visit_parts(stmt);
       }
+      void note_tensor(TileId id) {
+        const ir::Tile& tile = kernel.tile(id);
+        if (tile.space != ir::Space::global) return;
+        const int64_t bytes = bytes_of(tile.dtype);
+        narrowest = narrowest == 0 ? bytes : std::min(narrowest, bytes);
+      }
       const Kernel& kernel;
+      int64_t narrowest = 0;
       std::set<TileId> read, written;
       bool uses_previous = false;
     } finder(kernel_);
     finder.visit(body);
+    narrowest.push_back(finder.narrowest);
     updates_what_it_reads.push_back(std::any_of(finder.read.begin(), finder.read.end(), [&](TileId id) {
       const ir::Space space = kernel_.tile(id).space;
       return finder.written.contains(id) && (space == ir::Space::shared || space == ir::Space::global);
@@ -142,6 +155,7 @@ class Inference {
   std::optional<Conflict> propagate(const FragmentUses& loop, bool& changed);
   std::optional<Conflict> propagate(const OpStmt& op, bool& changed);
   bool is_reduced_by_rows(TileId id) const;
+  int64_t moved_bytes(TileId id) const;
   bool fix_one_freely();
   std::optional<Conflict> check_loops() const;
 
@@ -250,8 +264,32 @@ std::optional<Conflict> Inference::propagate() {
   return std::nullopt;
 }
 
+// Of an element of the narrowest tensor that goes to or from a tile or those that follow it: loops and reductions pass
+// fragments on, so that a vector of one is a vector of all.
+int64_t Inference::moved_bytes(TileId id) const {
+  std::set<TileId> same = {id};
+  int64_t narrowest = 0;
+  for (bool changed = true; changed;) {
+    const size_t before = same.size();
+    for (size_t i = 0; i < uses_.loops.size(); ++i) {
+      const auto& tiles = uses_.loops[i].tiles;
+      // A tile of a row does not pass on how the row is divided.
+      if (std::none_of(tiles.begin(), tiles.end(), [&](const auto& use) {
+            return same.contains(use.first) && kernel_.tile(use.first).rank() == kernel_.tile(id).rank();
+          })) {
+        continue;
+      }
+      for (const auto& [tile, map] : tiles) same.insert(tile);
+      const int64_t bytes = uses_.narrowest[i];
+      if (bytes > 0) narrowest = narrowest == 0 ? bytes : std::min(narrowest, bytes);
+    }
+    changed = same.size() != before;
+  }
+  return narrowest > 0 ? narrowest : bytes_of(kernel_.tile(id).dtype);
+}
+
 // The largest tile without a fragment, one that is reduced by rows before others, since those follow it; in vectors of
-// 16 bytes where its last dimension allows.
+// 16 bytes of what is moved where its last dimension allows.
 bool Inference::fix_one_freely() {
   TileId best = -1;
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
@@ -265,7 +303,7 @@ bool Inference::fix_one_freely() {
   if (best < 0) return false;
   ir::Tile& tile = kernel_.tiles[size_t(best)];
   const std::vector<int64_t> shape = tile.extents();
-  int64_t vector = shape.empty() ? 1 : 16 / bytes_of(tile.dtype);
+  int64_t vector = shape.empty() ? 1 : 16 / std::min<int64_t>(16, moved_bytes(best));
   while (vector > 1 && (shape.back() % vector != 0 || tile.num_elems() < vector * kernel_.threads)) vector /= 2;
   tile.fragment = layout::flat(shape, kernel_.threads, vector);
   tile.placed = {.why = "dealt out evenly"};
