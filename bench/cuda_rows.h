@@ -4,6 +4,9 @@
 
 #include "device_copy.h"
 
+#include <tilewright/language.h>
+#include <tilewright/tune.h>
+
 #include <CLI/CLI.hpp>
 
 #include <cmath>

@@ -2,12 +2,13 @@
 // same run: square-like matrices of 4 GiB of f32 unless --elems, --widths and --dtype say otherwise.
 #include "../cuda_rows.h"
 
-#include "../../examples/reduce.h"
-#include "../../examples/transpose.h"
+#include "../../examples/rows/reduce.h"
 
 namespace {
 
 using namespace bench;
+namespace T = tilewright::lang;
+namespace rows = examples::rows;
 
 constexpr int64_t kElems = int64_t(1) << 30, kChecked = 16;
 
@@ -22,33 +23,46 @@ void judge_sum(RowBench& bench, const char* name, double got, const DeviceTensor
   bench.judge(name, got, sum, double(count) * 0x1p-24 * magnitude + unit_roundoff(x.dtype()) * std::abs(sum));
 }
 
-void measure(RowBench& bench, int64_t rows, int64_t width, DType dtype) {
-  const std::string shape = fmt::format("{}x{}", rows, width);
-  const DeviceTensor x = bench.tensor(dtype, {rows, width});
-  {
-    const DeviceTensor y = bench.tensor(dtype, {rows}, 2);
-    const CompiledKernel kernel = compile(examples::row_sum(rows, width, dtype), {.target = "cuda"});
-    bench.run("row_sum", shape, kernel, {&x, &y}, x.num_bytes() + y.num_bytes());
-    const std::vector<double> got = bench.read(y, 0, rows);
-    for (int64_t i = 0; i < rows; i += std::max<int64_t>(1, rows / kChecked)) {
-      judge_sum(bench, "row_sum", got[size_t(i)], x, i * width, 1, width);
-    }
+CompiledKernel compiled(const std::function<void()>& kernels) {
+  return compile(T::prim_func("reduce", kernels), {.target = "cuda"});
+}
+
+void measure_row_sum(RowBench& bench, const DeviceTensor& x, int64_t num_rows, int64_t width) {
+  const DeviceTensor y = bench.tensor(x.dtype(), {num_rows}, 2);
+  const CompiledKernel kernel = compiled([&] {
+    const T::Tile X = T::tensor("x", {num_rows, width}, x.dtype()), Y = T::tensor("y", {num_rows}, x.dtype());
+    rows::row_sum(X, Y, num_rows, suggest_row_plan(num_rows, width, x.dtype()));
+  });
+  bench.run("row_sum", fmt::format("{}x{}", num_rows, width), kernel, {&x, &y}, x.num_bytes() + y.num_bytes());
+  const std::vector<double> got = bench.read(y, 0, num_rows);
+  for (int64_t i = 0; i < num_rows; i += std::max<int64_t>(1, num_rows / kChecked)) {
+    judge_sum(bench, "row_sum", got[size_t(i)], x, i * width, 1, width);
   }
-  {
-    const DeviceTensor y = bench.tensor(dtype, {width}, 2);
-    const CompiledKernel kernel = compile(examples::column_sum(rows, width, dtype), {.target = "cuda"});
-    bench.run("column_sum", shape, kernel, {&x, &y}, x.num_bytes() + y.num_bytes());
-    const std::vector<double> got = bench.read(y, 0, width);
-    for (int64_t j = 0; j < width; j += std::max<int64_t>(1, width / kChecked)) {
-      judge_sum(bench, "column_sum", got[size_t(j)], x, j, width, rows);
-    }
-  }
-  const DeviceTensor y = bench.tensor(dtype, {width, rows}, 2);
-  const CompiledKernel kernel = compile(examples::transpose(rows, width, dtype), {.target = "cuda"});
-  bench.run("transpose", shape, kernel, {&x, &y}, x.num_bytes() * 2);
+}
+
+void measure_column_sum(RowBench& bench, const DeviceTensor& x, int64_t num_rows, int64_t width) {
+  const DeviceTensor y = bench.tensor(x.dtype(), {width}, 2);
+  const CompiledKernel kernel = compiled([&] {
+    const T::Tile X = T::tensor("x", {num_rows, width}, x.dtype()), Y = T::tensor("y", {width}, x.dtype());
+    rows::column_sum(X, Y, width, suggest_column_plan(num_rows, width, x.dtype()));
+  });
+  bench.run("column_sum", fmt::format("{}x{}", num_rows, width), kernel, {&x, &y}, x.num_bytes() + y.num_bytes());
+  const std::vector<double> got = bench.read(y, 0, width);
   for (int64_t j = 0; j < width; j += std::max<int64_t>(1, width / kChecked)) {
-    const std::vector<double> got = bench.read(y, j * rows, rows);
-    for (int64_t i = 0; i < rows; ++i) bench.judge("transpose", got[size_t(i)], x.at(i * width + j), 0);
+    judge_sum(bench, "column_sum", got[size_t(j)], x, j, width, num_rows);
+  }
+}
+
+void measure_transpose(RowBench& bench, const DeviceTensor& x, int64_t num_rows, int64_t width) {
+  const DeviceTensor y = bench.tensor(x.dtype(), {width, num_rows}, 2);
+  const CompiledKernel kernel = compiled([&] {
+    const T::Tile X = T::tensor("x", {num_rows, width}, x.dtype()), Y = T::tensor("y", {width, num_rows}, x.dtype());
+    rows::transpose(X, Y, num_rows, width);
+  });
+  bench.run("transpose", fmt::format("{}x{}", num_rows, width), kernel, {&x, &y}, x.num_bytes() * 2);
+  for (int64_t j = 0; j < width; j += std::max<int64_t>(1, width / kChecked)) {
+    const std::vector<double> got = bench.read(y, j * num_rows, num_rows);
+    for (int64_t i = 0; i < num_rows; ++i) bench.judge("transpose", got[size_t(i)], x.at(i * width + j), 0);
   }
 }
 
@@ -59,7 +73,11 @@ int main(int argc, char** argv) {
   return row_main(argc, argv, "Sums and transposes on an NVIDIA GPU against the driver's copy", defaults,
                   [](RowBench& bench, const RowOptions& options, DType dtype) {
                     for (const int64_t width : options.widths) {
-                      measure(bench, std::max<int64_t>(1, options.elems / width), width, dtype);
+                      const int64_t num_rows = std::max<int64_t>(1, options.elems / width);
+                      const DeviceTensor x = bench.tensor(dtype, {num_rows, width});
+                      measure_row_sum(bench, x, num_rows, width);
+                      measure_column_sum(bench, x, num_rows, width);
+                      measure_transpose(bench, x, num_rows, width);
                     }
                   });
 }

@@ -2,11 +2,12 @@
 // for every width (examples/softmax.h), 16384 rows of f32 unless --elems and --dtype say otherwise.
 #include "../cuda_rows.h"
 
-#include "../../examples/softmax.h"
+#include "../../examples/rows/softmax.h"
 
 namespace {
 
 using namespace bench;
+namespace T = tilewright::lang;
 
 constexpr int64_t kRows = 16384, kCheckedRows = 10;
 
@@ -32,9 +33,16 @@ void check(RowBench& bench, const DeviceTensor& x, const DeviceTensor& y, int64_
   }
 }
 
+Program softmax(int64_t rows, int64_t width, DType dtype, bool logarithm) {
+  return T::prim_func("softmax", [&] {
+    const T::Tile x = T::tensor("x", {rows, width}, dtype), y = T::tensor("y", {rows, width}, dtype);
+    examples::rows::softmax(x, y, rows, suggest_row_plan(rows, width, dtype), logarithm);
+  });
+}
+
 void measure(RowBench& bench, int64_t rows, int64_t width, DType dtype, bool logarithm) {
   const DeviceTensor x = bench.tensor(dtype, {rows, width}), y = bench.tensor(dtype, {rows, width}, 3);
-  const CompiledKernel kernel = compile(examples::softmax(rows, width, dtype, logarithm), {.target = "cuda"});
+  const CompiledKernel kernel = compile(softmax(rows, width, dtype, logarithm), {.target = "cuda"});
   bench.run(logarithm ? "log_softmax" : "softmax", fmt::format("{}x{}", rows, width), kernel, {&x, &y},
             x.num_bytes() * 2);
   check(bench, x, y, rows, width, logarithm);

@@ -52,7 +52,8 @@ struct ColumnPlan {
 };
 
 // As many strips as make enough blocks for a GPU. A tile is as wide as a warp's vectors, or the matrix, and leaves each
-// thread a few vectors to have under way.
-ColumnPlan suggest_column_plan(int64_t rows, int64_t width, DType dtype);
+// thread a few vectors to have under way. With `whole_columns` there is one strip, and where registers hold its columns
+// the tile is all of it (strip_rows == block_rows).
+ColumnPlan suggest_column_plan(int64_t rows, int64_t width, DType dtype, bool whole_columns = false);
 
 }  // namespace tilewright

@@ -116,21 +116,31 @@ RowPlan suggest_row_plan(int64_t rows, int64_t width, DType dtype, int num_tiles
           .threads = int(block_rows * threads)};
 }
 
-ColumnPlan suggest_column_plan(int64_t rows, int64_t width, DType dtype) {
+ColumnPlan suggest_column_plan(int64_t rows, int64_t width, DType dtype, bool whole_columns) {
   rows = std::max<int64_t>(rows, 1), width = std::max<int64_t>(width, 1);
   int64_t vector = std::max<int64_t>(1, 16 / std::max<int64_t>(1, bytes_of(dtype)));
   while (width % vector != 0) vector /= 2;
   int64_t lanes = 1;
-  while (lanes < kWarp && lanes * vector < width) lanes *= 2;
-  const int64_t block_rows = kBlockThreads / lanes * std::max<int64_t>(1, kThreadVectors - 1);
+  while (lanes < (whole_columns ? kWarp / 4 : kWarp) && lanes * vector < width) lanes *= 2;
+  int64_t threads = kBlockThreads, vectors = std::max<int64_t>(1, kThreadVectors - 1);
+  if (whole_columns) {
+    const auto fits = [&](int64_t t) {
+      return ceil_div(rows, t / lanes) * vector <= (t > kWideThreads ? kWideThreadElems : kThreadElems);
+    };
+    while (threads < kMostThreads && !fits(threads)) threads *= 2;
+    // Columns that no block holds are read again, so that there is nothing in a large block.
+    if (!fits(threads)) threads = kBlockThreads;
+    vectors = std::min(ceil_div(rows, threads / lanes), std::max<int64_t>(1, kThreadElems / vector));
+  }
+  const int64_t block_rows = std::min(threads / lanes * vectors, ceil_div(rows, threads / lanes) * (threads / lanes));
   const int64_t columns = ceil_div(width, lanes * vector), tiles = ceil_div(rows, block_rows);
-  const int64_t strips = std::clamp<int64_t>(kColumnBlocks / columns, 1, tiles);
+  const int64_t strips = whole_columns ? 1 : std::clamp<int64_t>(kColumnBlocks / columns, 1, tiles);
   const int64_t strip_rows = ceil_div(tiles, strips) * block_rows;
   return {.block_rows = int(block_rows),
           .block_width = int(lanes * vector),
           .strip_rows = strip_rows,
           .num_strips = ceil_div(rows, strip_rows),
-          .threads = int(kBlockThreads)};
+          .threads = int(threads)};
 }
 
 }  // namespace tilewright

@@ -362,7 +362,7 @@ void add_examples(std::vector<Subject>& out) {
   out.push_back(example("prefix_sum", examples::prefix_sum(150, 64), {{{150}, {150}}}));
   const auto rows = [](int64_t num_rows, int width, int block_rows) {
     const RowPlan plan{.block_rows = block_rows, .block_width = width, .num_parts = 1, .threads = 128};
-    return examples::rms_norm_silu(num_rows, width, 1e-6, DType::f32, 0, plan);
+    return examples::rms_norm_silu(num_rows, width, 1e-6, DType::f32, plan);
   };
   out.push_back(example("rms_norm_silu", rows(8, 150, 4), {{{8, 150}, {150}, {8, 150}}}));
   out.push_back(example("rms_norm_silu, a row", rows(5, 130, 1), {{{5, 130}, {130}, {5, 130}}}));
