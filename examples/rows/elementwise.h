@@ -41,13 +41,14 @@ inline void activation_and_residual(const T::Tile& X, const T::Tile& R, const T:
 // Rotates the pairs (X[t, h, 0, j], X[t, h, 1, j]) by angles whose cosines and sines are C[t, j] and S[t, j]: X and Y
 // [tokens * heads, 2, half], C and S [tokens, half] of f32.
 inline void rotary_embedding(const T::Tile& X, const T::Tile& C, const T::Tile& S, const T::Tile& Y, int64_t tokens,
-                             int64_t heads, int64_t half, const tilewright::RowPlan& plan) {
+                             int64_t heads, const tilewright::RowPlan& plan) {
   const int block_rows = plan.block_rows, block = plan.block_width;
   auto [b, k] = T::Kernel({T::ceildiv(tokens * heads, block_rows), T::Expr(plan.num_parts)}, {.threads = plan.threads});
   auto x = T::alloc_fragment({block_rows, block}, X.dtype()), y = T::alloc_fragment({block_rows, block}, X.dtype());
   auto p = T::alloc_fragment({block_rows, block}, T::f32), q = T::alloc_fragment({block_rows, block}, T::f32);
-  T::copy(X(b * block_rows, 0, k * block), x);
-  T::copy(X(b * block_rows, 1, k * block), y);
+  const auto part = T::slice(b * block_rows, (b + 1) * block_rows), columns = T::slice(k * block, (k + 1) * block);
+  T::copy(X(part, 0, columns), x);
+  T::copy(X(part, 1, columns), y);
   for (auto [i, j] : T::Parallel(block_rows, block)) {
     auto token = T::let(T::floordiv(b * block_rows + i, heads)), column = T::let(k * block + j);
     auto c = T::let(C(token, column)), s = T::let(S(token, column));
@@ -55,8 +56,8 @@ inline void rotary_embedding(const T::Tile& X, const T::Tile& C, const T::Tile& 
     p(i, j) = u * c - v * s;
     q(i, j) = v * c + u * s;
   }
-  T::copy(p, Y(b * block_rows, 0, k * block));
-  T::copy(q, Y(b * block_rows, 1, k * block));
+  T::copy(p, Y(part, 0, columns));
+  T::copy(q, Y(part, 1, columns));
 }
 
 }  // namespace examples::rows

@@ -130,7 +130,12 @@ ColumnPlan suggest_column_plan(int64_t rows, int64_t width, DType dtype, bool wh
     while (threads < kMostThreads && !fits(threads)) threads *= 2;
     // Columns that no block holds are read again, so that there is nothing in a large block.
     if (!fits(threads)) threads = kBlockThreads;
-    vectors = std::min(ceil_div(rows, threads / lanes), std::max<int64_t>(1, kThreadElems / vector));
+    // Parts of a column as equal as they come.
+    const int64_t most = std::max<int64_t>(1, kThreadElems / vector), all = ceil_div(rows, threads / lanes);
+    vectors = ceil_div(all, ceil_div(all, most));
+    for (int64_t v = most; v > most / 2; --v) {
+      if (all % vectors != 0 && all % v == 0) vectors = v;
+    }
   }
   const int64_t block_rows = std::min(threads / lanes * vectors, ceil_div(rows, threads / lanes) * (threads / lanes));
   const int64_t columns = ceil_div(width, lanes * vector), tiles = ceil_div(rows, block_rows);

@@ -25,6 +25,20 @@ struct StraightBody {
   Expr condition;  // none: always
   Block statements;
   std::vector<const ir::StoreStmt*> stores;
+  std::vector<Expr> names, values;  // of what reads no tile, in terms of what is bound outside
+  std::vector<ir::VarId> inner;     // names of the rest
+
+  // Indices in terms of what is bound outside, and of the loop; none where they depend on what a tile holds.
+  std::vector<Expr> outside(std::span<const Expr> at) const {
+    std::vector<Expr> out;
+    for (const Expr& e : at) {
+      out.push_back(ir::substitute(e, names, values));
+      if (std::any_of(inner.begin(), inner.end(), [&](ir::VarId name) { return ir::mentions(out.back(), name); })) {
+        return {};
+      }
+    }
+    return out;
+  }
 };
 
 // Those that every evaluation comes to: what a select chooses may be in bounds under its condition only.
@@ -54,6 +68,12 @@ std::optional<StraightBody> straight_body(const Block& body, const Expr& index) 
       const auto* branch = ir::get_if<ir::IfStmt>(stmt);
       if (const auto* let = ir::get_if<ir::LetStmt>(stmt)) {
         names.push_back(let->var.var_id());
+        if (ir::reads_tile(let->value)) {
+          out.inner.push_back(let->var.var_id());
+        } else {
+          out.values.push_back(ir::substitute(let->value, out.names, out.values));
+          out.names.push_back(let->var);
+        }
       } else if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
         out.stores.push_back(store);
       } else if (branch && &stmt == &level->back() && branch->otherwise.empty() && out.stores.empty() &&
@@ -214,14 +234,16 @@ Vectorizer::Vectors Vectorizer::vectors_of(const StraightBody& body, const Expr&
   for (const Expr& load : loads.found) {
     const bool known = std::any_of(replacement.arrays.begin(), replacement.arrays.end(),
                                    [&](const auto& array) { return ir::equal(array.first, load); });
-    if (known || vector_elems(load.tile_id(), load.args(), index, count) == 0) continue;
+    const std::vector<Expr> at = body.outside(load.args());
+    if (known || vector_elems(load.tile_id(), at, index, count) == 0) continue;
     const TileId array = registers_for(load.tile_id(), count, load.dtype(), loc);
-    move(load_vector_op(), load.tile_id(), load.args(), index, array, count, loc, out.loads);
+    move(load_vector_op(), load.tile_id(), at, index, array, count, loc, out.loads);
     replacement.arrays.emplace_back(load, array);
   }
   for (const Stmt& stmt : body.statements) {
     const auto* store = ir::get_if<ir::StoreStmt>(stmt);
-    if (!store || vector_elems(store->tile, store->indices, index, count) == 0) {
+    const std::vector<Expr> at = store ? body.outside(store->indices) : std::vector<Expr>{};
+    if (!store || vector_elems(store->tile, at, index, count) == 0) {
       replacement.rewrite(stmt, out.elements);
       continue;
     }
@@ -231,7 +253,7 @@ Vectorizer::Vectors Vectorizer::vectors_of(const StraightBody& body, const Expr&
                            is_float(element.value.dtype());
     if (narrowing) element.value = element.value.arg(0);
     element.tile = registers_for(store->tile, count, element.value.dtype(), loc);
-    move(store_vector_op(), store->tile, store->indices, index, element.tile, count, loc, out.stores);
+    move(store_vector_op(), store->tile, at, index, element.tile, count, loc, out.stores);
     out.elements.push_back(ir::make_stmt(std::move(element), stmt->loc));
   }
   return out;
