@@ -1,13 +1,11 @@
 // Kernels that only move memory on an NVIDIA GPU against the driver's copy from device to device in the same run: a
 // copy, the sum of two tensors and the sums of rows, of f32 tensors of 4 GiB (--gib). Rates count bytes read and
 // written on both sides; each sample begins with a cold L2 cache, and both sides take turns.
-#include "../cuda_measure.h"
+#include "../device_copy.h"
 
 #include <tilewright/language.h>
 
 #include <CLI/CLI.hpp>
-
-#include <dlfcn.h>
 
 #include <cmath>
 
@@ -17,30 +15,6 @@ using namespace tilewright;
 namespace T = tilewright::lang;
 
 constexpr int64_t kColumns = 1 << 15;
-
-// The driver's own copy, in the context of the device.
-class Driver {
- public:
-  explicit Driver(const cuda::Device& device) : context_(device.context()) {
-    void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    if (library == nullptr) throw std::runtime_error("bench: no NVIDIA driver");
-    copy_ = reinterpret_cast<Copy*>(dlsym(library, "cuMemcpyDtoDAsync_v2"));
-    set_current_ = reinterpret_cast<SetCurrent*>(dlsym(library, "cuCtxSetCurrent"));
-    if (copy_ == nullptr || set_current_ == nullptr)
-      throw std::runtime_error("bench: the NVIDIA driver lacks a function");
-  }
-  void copy(uint64_t to, uint64_t from, size_t num_bytes) const {
-    const int status = set_current_(context_) + copy_(to, from, num_bytes, nullptr);
-    if (status != 0) throw std::runtime_error(fmt::format("bench: the driver's copy fails with {}", status));
-  }
-
- private:
-  using Copy = int(uint64_t, uint64_t, size_t, void*);
-  using SetCurrent = int(void*);
-  void* context_;
-  Copy* copy_ = nullptr;
-  SetCurrent* set_current_ = nullptr;
-};
 
 struct Work {
   const char* name;
@@ -115,7 +89,7 @@ class Bench {
       : rows_(rows),
         json_(json),
         device_(Session::get().gpu()),
-        driver_(*device_),
+        copy_(*device_),
         a_(device_, num_bytes()),
         b_(device_, num_bytes()),
         c_(device_, num_bytes()) {
@@ -136,7 +110,7 @@ class Bench {
                     view(c_, work.per_row ? std::vector<int64_t>{rows_} : std::vector<int64_t>{rows_, kColumns}));
     std::vector<double> ours, peer;
     for (int round = 0; round < 15; ++round) {
-      peer.push_back(bench::cold_ms([&] { driver_.copy(c_.address(), b_.address(), num_bytes()); }));
+      peer.push_back(bench::cold_ms([&] { copy_(c_.address(), b_.address(), num_bytes()); }));
       ours.push_back(bench::cold_ms([&] { launch(); }));
     }
     const double our_rate = 1e-6 * work.tensors * double(num_bytes()) / bench::median(ours);
@@ -165,7 +139,7 @@ class Bench {
     std::memcpy(host.data(), bytes.data(), bytes.size());
     to.write(bytes);
     for (size_t done = bytes.size(); done < num_bytes(); done += bytes.size()) {
-      driver_.copy(to.address() + done, to.address(), std::min(bytes.size(), num_bytes() - done));
+      copy_(to.address() + done, to.address(), std::min(bytes.size(), num_bytes() - done));
     }
     device_->synchronize();
   }
@@ -190,7 +164,7 @@ class Bench {
   int64_t rows_;
   bool json_;
   std::shared_ptr<const cuda::Device> device_;
-  Driver driver_;
+  bench::DeviceCopy copy_;
   cuda::DeviceBuffer a_, b_, c_;
   std::vector<float> host_a_, host_b_;
 };

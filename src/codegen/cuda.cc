@@ -212,8 +212,11 @@ void CudaKernelWriter::write_op(const OpStmt& op, const Loc& loc) {
     if (!loads && converting_type(from, to) != memory_type(to)) {
       target = fmt::format("reinterpret_cast<{}*>({})", converting_type(from, to), target);
     }
-    return out_.line(fmt::format("tw::{}_vector<{}>({}, {});", loads ? "load" : "store",
-                                 ir::int_attr(op.attrs, "count", 0), target, address(1)),
+    const char* hint = !ir::bool_attr(op.attrs, "once", false) ? ""
+                       : loads                                 ? ", tw::LoadHint::no_l1"
+                                                               : ", tw::StoreHint::stream";
+    return out_.line(fmt::format("tw::{}_vector<{}{}>({}, {});", loads ? "load" : "store",
+                                 ir::int_attr(op.attrs, "count", 0), hint, target, address(1)),
                      loc);
   }
   const std::vector<std::string> calls = schedule_call(op, kernel_, exprs_);

@@ -63,4 +63,89 @@ int suggest_block_rows(int64_t rows, int64_t width, DType dtype, int num_threads
   return int(std::min(cached, balanced));
 }
 
+namespace {
+
+// Elements of a tile that a thread holds, and vectors where several rows are in a warp: what leaves a multiprocessor
+// enough threads to have 24 KiB under way. A block of more than 640 threads has 64 registers for each.
+constexpr int64_t kThreadElems = 40, kWideThreadElems = 32, kThreadVectors = 5, kWideThreads = 640;
+constexpr int64_t kWarp = 32, kBlockThreads = 256, kMostThreads = 1024;
+// A multiprocessor reads less than this of a row with a loss; so many blocks keep all multiprocessors of a GPU busy.
+constexpr int64_t kSegmentBytes = 64, kBlocks = 512;
+// Blocks that run down columns end at about the same time where there are several for each multiprocessor.
+constexpr int64_t kColumnBlocks = 4096;
+
+// Of a row of `vectors` vectors: how many threads share it, or 0 where no number of threads can hold it.
+int64_t threads_of_row(int64_t vectors, int64_t vector, int64_t vector_bytes, int64_t num_tiles) {
+  int64_t best = 0, least_idle = std::numeric_limits<int64_t>::max();
+  for (int64_t threads = 1; threads <= kMostThreads; threads = threads < kWarp ? threads * 2 : threads + kWarp) {
+    const int64_t each = ceil_div(vectors, threads);
+    const int64_t elems = (threads > kWideThreads ? kWideThreadElems : kThreadElems) / num_tiles;
+    // More threads only to have none with less to do than others.
+    if (best > 0 && threads * 3 > best * 4 && threads > kWarp) break;
+    if (each * vector > std::max(elems, vector)) continue;
+    if (threads < kWarp && each > std::max<int64_t>(1, kThreadVectors / num_tiles)) continue;
+    if (threads < kWarp && threads < vectors && threads * vector_bytes < kSegmentBytes) continue;
+    const int64_t idle = each * threads - vectors;
+    if (idle < least_idle) best = threads, least_idle = idle;
+  }
+  return best;
+}
+
+}  // namespace
+
+RowPlan suggest_row_plan(int64_t rows, int64_t width, DType dtype, int num_tiles) {
+  rows = std::max<int64_t>(rows, 1), width = std::max<int64_t>(width, 1);
+  const int64_t tiles = std::clamp<int64_t>(num_tiles, 1, 8), bytes = std::max<int64_t>(1, bytes_of(dtype));
+  int64_t vector = std::max<int64_t>(1, 16 / bytes);
+  while (width % vector != 0) vector /= 2;
+  int64_t parts = 1, part = width, threads = 0;
+  for (;; ++parts) {
+    part = parts == 1 ? width : ceil_div(ceil_div(width, parts), vector * kWarp) * vector * kWarp;
+    threads = threads_of_row(ceil_div(part, vector), vector, vector * bytes, tiles);
+    if (threads > 0) break;
+  }
+  // Several rows, as whole warps; fewer where that leaves multiprocessors without a block.
+  int64_t block_rows = std::max<int64_t>(1, kBlockThreads / threads);
+  while (block_rows % 2 == 0 && block_rows / 2 * threads % kWarp == 0 && ceil_div(rows, block_rows) < kBlocks &&
+         block_rows * threads > kWarp) {
+    block_rows /= 2;
+  }
+  return {.block_rows = int(block_rows),
+          .block_width = int(part),
+          .num_parts = int(ceil_div(width, part)),
+          .threads = int(block_rows * threads)};
+}
+
+ColumnPlan suggest_column_plan(int64_t rows, int64_t width, DType dtype, bool whole_columns) {
+  rows = std::max<int64_t>(rows, 1), width = std::max<int64_t>(width, 1);
+  int64_t vector = std::max<int64_t>(1, 16 / std::max<int64_t>(1, bytes_of(dtype)));
+  while (width % vector != 0) vector /= 2;
+  int64_t lanes = 1;
+  while (lanes < (whole_columns ? kWarp / 4 : kWarp) && lanes * vector < width) lanes *= 2;
+  int64_t threads = kBlockThreads, vectors = std::max<int64_t>(1, kThreadVectors - 1);
+  if (whole_columns) {
+    const auto fits = [&](int64_t t) {
+      return ceil_div(rows, t / lanes) * vector <= (t > kWideThreads ? kWideThreadElems : kThreadElems);
+    };
+    while (threads < kMostThreads && !fits(threads)) threads *= 2;
+    // Columns that no block holds are read again, so that there is nothing in a large block.
+    if (!fits(threads)) threads = kBlockThreads;
+    // Parts of a column as equal as they come.
+    const int64_t most = std::max<int64_t>(1, kThreadElems / vector), all = ceil_div(rows, threads / lanes);
+    vectors = ceil_div(all, ceil_div(all, most));
+    for (int64_t v = most; v > most / 2; --v) {
+      if (all % vectors != 0 && all % v == 0) vectors = v;
+    }
+  }
+  const int64_t block_rows = std::min(threads / lanes * vectors, ceil_div(rows, threads / lanes) * (threads / lanes));
+  const int64_t columns = ceil_div(width, lanes * vector), tiles = ceil_div(rows, block_rows);
+  const int64_t strips = whole_columns ? 1 : std::clamp<int64_t>(kColumnBlocks / columns, 1, tiles);
+  const int64_t strip_rows = ceil_div(tiles, strips) * block_rows;
+  return {.block_rows = int(block_rows),
+          .block_width = int(lanes * vector),
+          .strip_rows = strip_rows,
+          .num_strips = ceil_div(rows, strip_rows),
+          .threads = int(threads)};
+}
+
 }  // namespace tilewright

@@ -30,9 +30,11 @@ const ir::OpDef& mma_op();
 const ir::OpDef& shuffle_xor_op();
 
 // tiles = {dst: registers [count] of the computed type, src: global or shared}: `count` adjacent elements, whose
-// address is a multiple of their bytes, 2 to 16, in one load. attrs: count.
+// address is a multiple of their bytes, 2 to 16, in one load. attrs: count, once (of global memory: no other block
+// reads it, so that it need not stay in L1).
 const ir::OpDef& load_vector_op();
-// tiles = {dst: global or shared, src: registers [count]}: the same as one store, each rounded to dst. attrs: count.
+// tiles = {dst: global or shared, src: registers [count]}: the same as one store, each rounded to dst. attrs: count,
+// once (of global memory: nobody reads it soon, so that it leaves L2 first).
 const ir::OpDef& store_vector_op();
 
 // The operations above, for the parser.

@@ -34,10 +34,21 @@ struct Conflict {
   std::string why;
 };
 
+// Adjacent elements of a tensor, a power of two, that fill 16 bytes and begin at a multiple of as many in each row.
+int64_t adjacent_elems(const ir::Program& program, const ir::Tile& tile) {
+  const std::vector<Expr> strides = ir::strides_of(program.tensors[size_t(tile.tensor)]);
+  int64_t elems = 16 / bytes_of(tile.dtype);
+  for (size_t d = 0; d < strides.size(); ++d) {
+    const bool last = d + 1 == strides.size();
+    while (elems > 1 && (last ? !strides[d].is_int(1) : ir::known_divisor(strides[d], {}) % elems != 0)) elems /= 2;
+  }
+  return elems;
+}
+
 // Everything in a kernel that touches fragment tiles.
 class Uses : public ir::Visitor {
  public:
-  explicit Uses(const Kernel& kernel) : kernel_(kernel) {}
+  Uses(const ir::Program& program, const Kernel& kernel) : program_(program), kernel_(kernel) {}
   using Visitor::visit;
 
   void visit(const Expr& e) override {
@@ -67,6 +78,7 @@ class Uses : public ir::Visitor {
 
   std::vector<FragmentUses> loops;
   std::vector<bool> updates_what_it_reads;  // of each loop: memory that threads share
+  std::vector<int64_t> vectors;             // of each loop: adjacent elements of its tensors in one access, or 0
   std::vector<const OpStmt*> ops;
   std::vector<Loc> loop_locs;
   std::map<const OpStmt*, Loc> op_locs;
@@ -76,25 +88,37 @@ class Uses : public ir::Visitor {
  private:
   void note_accesses(const ir::Block& body) {
     struct Finder : ir::Visitor {
-      explicit Finder(const Kernel& of) : kernel(of) {}
+      Finder(const ir::Program& tensors, const Kernel& of) : program(tensors), kernel(of) {}
       using Visitor::visit;
       void visit(const Expr& e) override {
         if (e.is(ir::ExprKind::load)) read.insert(kernel.storage_of(e.tile_id()));
+        if (e.is(ir::ExprKind::load)) note_tensor(e.tile_id());
         if (e) visit_args(e);
       }
       void visit(const Stmt& stmt) override {
-        if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) written.insert(kernel.storage_of(store->tile));
+        if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
+          written.insert(kernel.storage_of(store->tile));
+          note_tensor(store->tile);
+        }
         if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
           written.insert(kernel.storage_of(atomic->tile));
           uses_previous |= bool(atomic->prev);
         }
         visit_parts(stmt);
       }
+      // The more bytes an element has the fewer are in one access, but then several follow each other.
+      void note_tensor(TileId id) {
+        if (kernel.tile(id).space == ir::Space::global)
+          vector = std::max(vector, adjacent_elems(program, kernel.tile(id)));
+      }
+      const ir::Program& program;
       const Kernel& kernel;
+      int64_t vector = 0;
       std::set<TileId> read, written;
       bool uses_previous = false;
-    } finder(kernel_);
+    } finder(program_, kernel_);
     finder.visit(body);
+    vectors.push_back(finder.vector);
     updates_what_it_reads.push_back(std::any_of(finder.read.begin(), finder.read.end(), [&](TileId id) {
       const ir::Space space = kernel_.tile(id).space;
       return finder.written.contains(id) && (space == ir::Space::shared || space == ir::Space::global);
@@ -103,20 +127,24 @@ class Uses : public ir::Visitor {
     for (const auto& [id, map] : loops.back().tiles) beside_previous.insert(id);
   }
   bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
+  const ir::Program& program_;
   const Kernel& kernel_;
 };
 
 int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // How many threads share a row that is reduced: so many that each holds the fewest vectors; then few warps, which meet
-// in shared memory; then many lanes, which load neighbours.
+// in shared memory; then so many lanes that they load a line of 128 bytes; then those with the fewest exchanges.
 int64_t lanes_of_a_row(int64_t rows, int64_t cols, int64_t threads, int64_t vector) {
+  constexpr int64_t kLanesOfALine = 8;
   int64_t best = 1;
-  std::tuple<int64_t, int64_t, int64_t> least;
-  for (int64_t lanes = 1; lanes <= threads; lanes = lanes < 32 ? lanes * 2 : lanes + 32) {
+  std::tuple<int64_t, int64_t, int64_t, int64_t> least;
+  for (int64_t lanes = 1, exchanges = 0; lanes <= threads; lanes = lanes < 32 ? lanes * 2 : lanes + 32) {
+    const int64_t results = ceildiv(rows, threads / lanes);
+    if (lanes > 1 && lanes <= 32) ++exchanges;
     if (threads % lanes != 0 || (lanes > 1 && lanes <= 32 && lanes / 2 * vector >= cols)) continue;
-    const int64_t vectors = ceildiv(rows, threads / lanes) * ceildiv(cols, lanes * vector);
-    const std::tuple cost(vectors, ceildiv(lanes, 32), -lanes);
+    const std::tuple cost(results * ceildiv(cols, lanes * vector), ceildiv(lanes, 32),
+                          std::max<int64_t>(0, kLanesOfALine - lanes), results * exchanges);
     if (lanes == 1 || cost < least) best = lanes, least = cost;
   }
   return best;
@@ -124,7 +152,8 @@ int64_t lanes_of_a_row(int64_t rows, int64_t cols, int64_t threads, int64_t vect
 
 class Inference {
  public:
-  Inference(Kernel& kernel, const CudaTarget& target) : kernel_(kernel), target_(target), uses_(kernel) {
+  Inference(const ir::Program& program, Kernel& kernel, const CudaTarget& target)
+      : kernel_(kernel), target_(target), uses_(program, kernel) {
     uses_.visit(kernel.body);
   }
 
@@ -142,6 +171,7 @@ class Inference {
   std::optional<Conflict> propagate(const FragmentUses& loop, bool& changed);
   std::optional<Conflict> propagate(const OpStmt& op, bool& changed);
   bool is_reduced_by_rows(TileId id) const;
+  int64_t vector_of(TileId id) const;
   bool fix_one_freely();
   std::optional<Conflict> check_loops() const;
 
@@ -250,8 +280,29 @@ std::optional<Conflict> Inference::propagate() {
   return std::nullopt;
 }
 
+// Adjacent elements that one thread is to hold so that a tile, and those that follow it, go in vectors to and from
+// tensors: loops and reductions pass fragments on.
+int64_t Inference::vector_of(TileId id) const {
+  std::set<TileId> same = {id};
+  int64_t vector = 0;
+  for (size_t before = 0; before != same.size();) {
+    before = same.size();
+    for (size_t i = 0; i < uses_.loops.size(); ++i) {
+      const auto& tiles = uses_.loops[i].tiles;
+      // A tile of rows does not say how a row is divided.
+      const bool follows = std::any_of(tiles.begin(), tiles.end(), [&](const auto& use) {
+        return same.contains(use.first) && kernel_.tile(use.first).rank() == kernel_.tile(id).rank();
+      });
+      if (!follows) continue;
+      for (const auto& [tile, map] : tiles) same.insert(tile);
+      vector = std::max(vector, uses_.vectors[i]);
+    }
+  }
+  return vector > 0 ? vector : 16 / bytes_of(kernel_.tile(id).dtype);
+}
+
 // The largest tile without a fragment, one that is reduced by rows before others, since those follow it; in vectors of
-// 16 bytes where its last dimension allows.
+// 16 bytes of what is moved where its last dimension allows.
 bool Inference::fix_one_freely() {
   TileId best = -1;
   for (size_t i = 0; i < kernel_.tiles.size(); ++i) {
@@ -265,7 +316,7 @@ bool Inference::fix_one_freely() {
   if (best < 0) return false;
   ir::Tile& tile = kernel_.tiles[size_t(best)];
   const std::vector<int64_t> shape = tile.extents();
-  int64_t vector = shape.empty() ? 1 : 16 / bytes_of(tile.dtype);
+  int64_t vector = shape.empty() ? 1 : vector_of(best);
   while (vector > 1 && (shape.back() % vector != 0 || tile.num_elems() < vector * kernel_.threads)) vector /= 2;
   tile.fragment = layout::flat(shape, kernel_.threads, vector);
   tile.placed = {.why = "dealt out evenly"};
@@ -378,7 +429,7 @@ void remark_gemms(const Kernel& kernel, const CudaTarget& target, std::vector<Re
 ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks) {
   for (Kernel& kernel : program.kernels) {
     for (;;) {
-      std::optional<Conflict> conflict = Inference(kernel, target).run();
+      std::optional<Conflict> conflict = Inference(program, kernel, target).run();
       if (!conflict) conflict = too_many_registers(kernel);
       if (!conflict) break;
       move_to_shared(kernel, *conflict, remarks);

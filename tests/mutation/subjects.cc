@@ -360,12 +360,14 @@ void add_examples(std::vector<Subject>& out) {
   out.push_back(quickstart("quickstart f32", 24, 20, 40, 16, 16, 8, DType::f32));
   out.push_back(example("online_softmax", examples::online_softmax(5, 130, 4, 64), {{{5, 130}, {5, 130}}}));
   out.push_back(example("prefix_sum", examples::prefix_sum(150, 64), {{{150}, {150}}}));
-  out.push_back(example("rms_norm_silu", examples::rms_norm_silu(8, 150), {{{8, 150}, {150}, {8, 150}}}));
-  out.push_back(
-      example("rms_norm_silu, a row", examples::rms_norm_silu(5, 130, 1e-6, 1), {{{5, 130}, {130}, {5, 130}}}));
-  out.push_back(
-      example("rms_norm_silu, two rows", examples::rms_norm_silu(6, 200, 1e-6, 2), {{{6, 200}, {200}, {6, 200}}}));
-  out.push_back(example("rms_norm_silu, wide", examples::rms_norm_silu(8, 270), {{{8, 270}, {270}, {8, 270}}}));
+  const auto rows = [](int64_t num_rows, int width, int block_rows) {
+    const RowPlan plan{.block_rows = block_rows, .block_width = width, .num_parts = 1, .threads = 128};
+    return examples::rms_norm_silu(num_rows, width, 1e-6, DType::f32, plan);
+  };
+  out.push_back(example("rms_norm_silu", rows(8, 150, 4), {{{8, 150}, {150}, {8, 150}}}));
+  out.push_back(example("rms_norm_silu, a row", rows(5, 130, 1), {{{5, 130}, {130}, {5, 130}}}));
+  out.push_back(example("rms_norm_silu, two rows", rows(6, 200, 2), {{{6, 200}, {200}, {6, 200}}}));
+  out.push_back(example("rms_norm_silu, wide", rows(8, 270, 4), {{{8, 270}, {270}, {8, 270}}}));
   out.push_back(split_k("split_k", 20, 21, 100));
   out.push_back(example("transpose of small tiles", examples::transpose(16, 16),
                         {{{19, 37}, {37, 19}}, {{32, 37}, {37, 32}}, {{19, 48}, {48, 19}}}));

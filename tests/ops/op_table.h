@@ -61,6 +61,10 @@ std::vector<Row> gemm_rows();
 std::vector<Row> reduce_rows();
 std::vector<Row> scan_rows();
 std::vector<Row> row_kernel_rows();
+std::vector<Row> norm_rows();
+std::vector<Row> layer_norm_rows();
+std::vector<Row> softmax_rows();
+std::vector<Row> row_sum_rows();
 std::vector<Row> atomic_rows();
 std::vector<Row> float_rows();
 std::vector<Row> math_rows();
@@ -84,6 +88,8 @@ inline constexpr Part kParts[] = {
     {"gather", gather_rows, 10},  {"view", view_rows, 12},
     {"gemm", gemm_rows, 12},      {"reduce", reduce_rows, 40},
     {"scan", scan_rows, 40},      {"row_kernel", row_kernel_rows, 8},
+    {"norm", norm_rows, 10},      {"layer_norm", layer_norm_rows, 6},
+    {"softmax", softmax_rows, 6}, {"row_sum", row_sum_rows, 6},
     {"atomic", atomic_rows, 12},  {"float", float_rows, 4},
     {"math", math_rows, 6},       {"function", function_rows, 6},
     {"pattern", pattern_rows, 4}, {"integer", integer_rows, 8},

@@ -9,6 +9,7 @@ namespace tilewright::device {
 // What a load of global memory tells the caches.
 enum class LoadHint {
   normal,
+  no_l1,       // not worth a place in L1
   read_only,   // nobody writes it while the kernel runs: may come from the read-only path (PTX: ld.global.nc)
   stream,      // the same, and not worth a place in L1
   stream_256,  // the same, and L2 fetches 256 bytes at once
@@ -43,6 +44,8 @@ TW_ATOM u64 policy_evict_last() {
 #define TW_BY_LOAD_HINT(LOAD)                          \
   if constexpr (kHint == LoadHint::normal) {           \
     LOAD("ld.global");                                 \
+  } else if constexpr (kHint == LoadHint::no_l1) {     \
+    LOAD("ld.global.L1::no_allocate");                 \
   } else if constexpr (kHint == LoadHint::read_only) { \
     LOAD("ld.global.nc");                              \
   } else if constexpr (kHint == LoadHint::stream) {    \

@@ -3,6 +3,7 @@
 // exact upwards and round to nearest even downwards; the 8-bit floats are OCP's (E4M3 without infinity, and E5M2) and
 // saturate. Which NaN a NaN becomes is free.
 #include <tilewright/device/cuda/convert.h>
+#include <tilewright/device/cuda/memory.h>
 
 namespace tilewright::device {
 
@@ -201,9 +202,35 @@ TW_ATOM T element_of(typename Unsigned<sizeof(T)>::Type bits) {
 template <u32 kBytes, u32 kWordBytes = kBytes<4 ? kBytes : 4> struct alignas(kBytes) Words {
   typename Unsigned<kWordBytes>::Type at[kBytes / kWordBytes];
 };
-template <u32 kCount, class Value, class T>
+template <LoadHint kHint, u32 kBytes>
+TW_ATOM Words<kBytes> load_words(const void* from) {
+  Words<kBytes> words;
+  if constexpr (kHint == LoadHint::normal || kBytes < 4) {
+    words = *static_cast<const Words<kBytes>*>(from);
+  } else if constexpr (kBytes == 4) {
+    load_global_v1<kHint>(words.at, from);
+  } else if constexpr (kBytes == 8) {
+    load_global_v2<kHint>(words.at, from);
+  } else {
+    load_global_v4<kHint>(words.at, from);
+  }
+  return words;
+}
+template <StoreHint kHint, u32 kBytes>
+TW_ATOM void store_words(void* to, const Words<kBytes>& words) {
+  if constexpr (kHint == StoreHint::normal || kBytes < 4) {
+    *static_cast<Words<kBytes>*>(to) = words;
+  } else if constexpr (kBytes == 4) {
+    store_global_v1<kHint>(to, words.at);
+  } else if constexpr (kBytes == 8) {
+    store_global_v2<kHint>(to, words.at);
+  } else {
+    store_global_v4<kHint>(to, words.at);
+  }
+}
+template <u32 kCount, LoadHint kHint = LoadHint::normal, class Value, class T>
 TW_ATOM void load_vector(Value* to, const T* from) {
-  const auto words = *reinterpret_cast<const Words<kCount * sizeof(T)>*>(from);
+  const auto words = load_words<kHint, kCount * sizeof(T)>(from);
   constexpr u32 kWordBytes = sizeof(words.at[0]), kPerWord = kWordBytes / sizeof(T);
 #pragma unroll
   for (u32 i = 0; i < kCount; ++i) {
@@ -215,7 +242,7 @@ TW_ATOM void load_vector(Value* to, const T* from) {
     }
   }
 }
-template <u32 kCount, class T, class Value>
+template <u32 kCount, StoreHint kHint = StoreHint::normal, class T, class Value>
 TW_ATOM void store_vector(T* to, const Value* from) {
   Words<kCount * sizeof(T)> words{};
   constexpr u32 kWordBytes = sizeof(words.at[0]), kPerWord = kWordBytes / sizeof(T);
@@ -229,7 +256,7 @@ TW_ATOM void store_vector(T* to, const Value* from) {
       words.at[i / kPerWord] |= u32(bits) << i % kPerWord * sizeof(T) * 8;
     }
   }
-  *reinterpret_cast<Words<kCount * sizeof(T)>*>(to) = words;
+  store_words<kHint>(to, words);
 }
 
 }  // namespace tilewright::device

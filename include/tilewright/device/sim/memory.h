@@ -4,7 +4,7 @@
 
 namespace tilewright::device {
 
-enum class LoadHint { normal, read_only, stream, stream_256 };
+enum class LoadHint { normal, no_l1, read_only, stream, stream_256 };
 enum class StoreHint { normal, stream, no_l1 };
 enum : u64 {
   kEvictNormal = 0x1000000000000000,
