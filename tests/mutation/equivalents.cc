@@ -23,6 +23,9 @@ constexpr const char* kNoBytes =
 constexpr const char* kColumnOfItsOwn =
     "PTX ISA, mma and fma: an element of the product depends on one column of B. The copy reads on into the next row "
     "of B, which is memory of B, for columns that are not stored";
+constexpr const char* kLoadedAgain =
+    "PTX ISA, ldmatrix: the registers get what lies at the addresses. In the last iteration the operands of the second "
+    "step are loaded once more to the registers that hold them, from memory that nobody writes any more";
 constexpr const char* kNoConflict =
     "PTX ISA, Memory Consistency Model, Conflict: operations conflict where they overlap. Those on the two sides of "
     "the barrier are of different elements, or have another barrier between them (the barrier is more than is needed)";
@@ -39,11 +42,13 @@ constexpr const char* kNobodyWaits =
 const std::vector<Row>& rows() {
   static const std::vector<Row> kRows = {
       {"gemm_epilogue", Kind::guard, R"(at_\d+ \+ r_\d+ < 24)", kNobodyReads},
-      {"gemm_epilogue, copies", Kind::guard, R"(it_\d+ < 3)", kNoBytes},
       {"split_k", Kind::guard, R"(it_\d+ < 6)", kNoBytes},
       {"quickstart f16, tails", Kind::guard, R"(.*144 - column_\d+ \* 64 - at_\d+ \* 16, 16\)\))", kColumnOfItsOwn},
+      {"quickstart bf16, three steps", Kind::guard, R"(.*272 - column_\d+ \* 128 - at_\d+ \* 16, 16\)\))",
+       kColumnOfItsOwn},
       {"quickstart f32", Kind::guard, R"(.*80 - column_\d+ \* 64 - at_\d+ \* 16, 16\)\))", kColumnOfItsOwn},
       {"cp.async, 2 stages", Kind::guard, R"(.*144 - bx_0 \* 64 - at_\d+ \* 16, 16\)\))", kColumnOfItsOwn},
+      {"quickstart bf16, three steps", Kind::guard, R"(ks_\d+ < 1)", kLoadedAgain},
       {"online_softmax", Kind::barrier, R"(tw::sync_block\(\))", kNoConflict},
       {"prefix_sum", Kind::barrier, R"(tw::sync_block\(\))", kNoConflict},
       {"prefix_sum", Kind::guard, R"(tw::quotient\(191 - tid_\d+, 128\))", kNotExecuted},

@@ -375,14 +375,14 @@ void add_examples(std::vector<Subject>& out) {
   out.push_back(gemm_epilogue("gemm_epilogue", 27, 37, 50, 24));
   out.push_back(gemm_epilogue("gemm_epilogue, narrow", 27, 37, 50, 16));
   out.push_back(gemm_epilogue("gemm_epilogue, narrow and long", 43, 21, 66, 16));
-  out.push_back(gemm_epilogue("gemm_epilogue, copies", 27, 45, 52, 32));
+  out.push_back(gemm_epilogue("gemm_epilogue, copies", 27, 45, 64, 32));
   out.push_back(histogram("histogram", 100, 128, {300, 384 + 102}));
   out.push_back(histogram("histogram of few", 40, 256, {450, 512 + 42}));
   out.push_back(quickstart("quickstart f16", 64, 64, 128, 32, 32, 16, DType::f16));
   out.push_back(quickstart("quickstart f16, tails", 70, 72, 136, 32, 32, 16, DType::f16));
   out.push_back(quickstart("quickstart f16, two steps", 70, 72, 32, 32, 32, 16, DType::f16));
-  out.push_back(quickstart("quickstart bf16, large", 64, 128, 224, 64, 64, 32, DType::bf16));
-  out.push_back(quickstart("quickstart bf16, two steps", 70, 136, 64, 32, 64, 32, DType::bf16));
+  out.push_back(quickstart("quickstart bf16, large", 64, 128, 384, 64, 64, 64, DType::bf16));
+  out.push_back(quickstart("quickstart bf16, three steps", 70, 136, 96, 32, 64, 32, DType::bf16));
   out.push_back(quickstart("quickstart f32", 24, 20, 40, 16, 16, 8, DType::f32));
   out.push_back(example("online_softmax", examples::online_softmax(5, 130, 4, 64), {{{5, 130}, {5, 130}}}));
   out.push_back(example("prefix_sum", examples::prefix_sum(150, 64), {{{150}, {150}}}));
