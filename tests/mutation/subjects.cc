@@ -370,8 +370,6 @@ void add_examples(std::vector<Subject>& out) {
                         {{{19, 37}, {19, 37}, {19, 37}}, {{16, 37}, {16, 37}, {16, 37}}}));
   out.push_back(example("elementwise of large tiles", examples::elementwise(16, 64),
                         {{{35, 100}, {35, 100}, {35, 100}}, {{32, 100}, {32, 100}, {32, 100}}}));
-  out.push_back(example("elementwise of large tiles", examples::elementwise(16, 64),
-                        {{{35, 100}, {35, 100}, {35, 100}}, {{32, 100}, {32, 100}, {32, 100}}}));
   out.push_back(gemm_epilogue("gemm_epilogue", 27, 37, 50, 24));
   out.push_back(gemm_epilogue("gemm_epilogue, narrow", 27, 37, 50, 16));
   out.push_back(gemm_epilogue("gemm_epilogue, narrow and long", 43, 21, 66, 16));
