@@ -61,13 +61,19 @@ void Executor::run_hosts() {
   turns_.clear();
   if (blocks_.size() > 1) turns_.resize(blocks_.size());
   std::counting_semaphore<kMaxBlocksOfCluster> ready(0);
-  for (size_t r = 1; r < blocks_.size(); ++r) {
-    others.emplace_back([&, r] {
-      served = this;
-      find_memory(r);
-      ready.release();
-      serve(int(r));
-    });
+  try {
+    for (size_t r = 1; r < blocks_.size(); ++r) {
+      others.emplace_back([&, r] {
+        served = this;
+        find_memory(r);
+        ready.release();
+        serve(int(r));
+      });
+    }
+  } catch (...) {  // the host has no more threads: those that began go home
+    over_ = true;
+    for (Turn& turn : turns_) turn.given.release();
+    throw;
   }
   find_memory(0);
   for (size_t r = 1; r < blocks_.size(); ++r) ready.acquire();
