@@ -136,6 +136,52 @@ extern "C" __global__ void k(u32* out) {
   }
 }
 
+// Messages by ordinary stores, told by an arrival of the cluster's scope.
+TEST_F(ClusterTest, MessagesToPeers) {
+  const auto loaded = module(kHead + R"(
+extern "C" __global__ void k(u32 rounds, u32* out) {
+  alignas(16) __shared__ u32 box[256];
+  __shared__ u64 cells[2];
+  const u32 t = threadIdx.x, rank = cluster_rank(), size = cluster_size(), next = (rank + 1) % size;
+  const u32 full = shared_address(cells), empty = full + 8;
+  if (t == 0) {
+    mbarrier_init(full, 128);
+    mbarrier_init(empty, 128);
+    fence_mbarrier_init();
+  }
+  cluster_arrive_relaxed();
+  cluster_wait();
+  u32 sum = 0;
+  for (u32 r = 0; r < rounds; ++r) {
+    // The one before has read what it was sent in the last round.
+    mbarrier_wait(empty, (r & 1) ^ 1);
+    const u32 x = rank * 1000 + r * 7 + t;
+    store_cluster_v1(map_shared(shared_address(box) + 4 * (t ^ 33), next), &x);
+    mbarrier_release_cluster(map_shared(full, next));
+    mbarrier_wait_cluster(full, r & 1);
+    u32 y;
+    load_shared_v1(&y, shared_address(box) + 4 * t);
+    sum = sum * 3 + y;
+    mbarrier_arrive_cluster(map_shared(empty, (rank + size - 1) % size));
+  }
+  out[rank * 128 + t] = sum;
+  sync_cluster();
+})");
+  TW_SKIP_WITHOUT(loaded);
+  for (const uint32_t size : {2u, 3u, 8u}) {
+    const uint32_t rounds = 50;
+    const auto out = array<uint32_t>(size * 128);
+    run(loaded->kernel("k"), {.grid = {size, 1, 1}, .block = {128, 1, 1}, .cluster = {size, 1, 1}}, rounds, out);
+    const auto got = out.read();
+    for (uint32_t i = 0; i < size * 128; ++i) {
+      uint32_t want = 0;
+      const uint32_t from = (i / 128 + size - 1) % size;
+      for (uint32_t r = 0; r < rounds; ++r) want = want * 3 + from * 1000 + r * 7 + (i % 128 ^ 33);
+      EXPECT_EQ(got[i], want) << size << " " << i;
+    }
+  }
+}
+
 TEST_F(ClusterTest, MulticastLoads) {
   std::string text = kHead;
   for (int rank = 1; rank <= 5; ++rank) {
@@ -230,7 +276,7 @@ extern "C" __global__ void k(u32* out) {
   sync_cluster();
 })");
   TW_SKIP_WITHOUT(loaded);
-  cuda::Kernel kernel = loaded->kernel("k");
+  Kernel kernel = loaded->kernel("k");
   const auto out = array<uint32_t>(16);
   const cuda::LaunchConfig config = {.grid = {16, 1, 1}, .cluster = {16, 1, 1}};
   EXPECT_THROW(run(kernel, config, out), Error);

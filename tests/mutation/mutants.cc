@@ -88,6 +88,7 @@ class Finder {
   void selections();
   void loops();
   void phase(Span parity);
+  void scope(Kind kind, const std::string& name, const Call& call);
   void weaker_bound(Span comparison, const std::string& place);
 
   void add(Kind kind, std::string change, Span place, std::vector<Edit> edits) {
@@ -139,11 +140,16 @@ void Finder::call(const Call& call) {
 }
 
 void Finder::sync(const Call& call) {
-  static const std::array<std::pair<const char*, Kind>, 15> kRemoved = {{
+  static const std::array<std::pair<const char*, Kind>, 20> kRemoved = {{
       {"sync_block", Kind::barrier},
       {"sync_threads", Kind::barrier},
       {"arrive_threads", Kind::barrier},
       {"sync_warp", Kind::barrier},
+      {"sync_cluster", Kind::barrier},
+      {"cluster_arrive", Kind::barrier},
+      {"cluster_arrive_relaxed", Kind::barrier},
+      {"cluster_wait", Kind::barrier},
+      {"fence_cluster", Kind::fence},
       {"fence_block", Kind::fence},
       {"fence_gpu", Kind::fence},
       {"fence_mbarrier_init", Kind::fence},
@@ -158,6 +164,12 @@ void Finder::sync(const Call& call) {
   }};
   for (const auto& [name, kind] : kRemoved) {
     if (call.name == name) remove(kind, call);
+  }
+  // Barriers of the cluster that order no memory.
+  const std::string relaxed = "tw::cluster_arrive_relaxed()";
+  if (call.name == "sync_cluster" || call.name == "cluster_arrive") {
+    const std::string with = call.name == "cluster_arrive" ? relaxed : "(" + relaxed + ", tw::cluster_wait())";
+    add(Kind::barrier, "relaxed", {call.begin, call.end}, {{call.begin, call.end, with}});
   }
   static const std::array kWaits = {"copy_async_wait", "wgmma_wait", "bulk_wait", "bulk_wait_read"};
   if (std::find(kWaits.begin(), kWaits.end(), call.name) == kWaits.end()) return;
@@ -188,10 +200,24 @@ void Finder::mbarrier(const Call& call) {
     remove(Kind::bytes, call);
     replace(Kind::bytes, 1, argument(1) + " + 16");
     replace(Kind::bytes, 1, argument(1) + " - 16");
-  } else if (call.name == "mbarrier_wait") {
+  } else if (call.name == "mbarrier_wait" || call.name == "mbarrier_wait_cluster") {
     remove(Kind::wait, call);
     phase(call.arguments.at(1));
+    if (call.name == "mbarrier_wait_cluster") scope(Kind::wait, "mbarrier_wait", call);
+  } else if (call.name == "mbarrier_arrive_cluster") {
+    remove(Kind::arrival, call);
+  } else if (call.name == "mbarrier_release_cluster") {
+    remove(Kind::arrival, call);
+    scope(Kind::arrival, "mbarrier_arrive_cluster", call);
+  } else if (call.name.starts_with("tma_load_multicast_")) {
+    replace(Kind::guard, 3, "tw::u16(1)");
   }
+}
+
+// Of the block alone.
+void Finder::scope(Kind kind, const std::string& name, const Call& call) {
+  const size_t end = text_.find('(', call.begin);
+  add(kind, "of the block's scope", {call.begin, call.end}, {{call.begin, end, "tw::" + name}});
 }
 
 // tw::u32(e) or tw::u32(1 - e): never flipped, and the other way round.

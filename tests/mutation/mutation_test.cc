@@ -59,6 +59,22 @@ TEST(Mutants, Mbarriers) {
             "phase tw::mbarrier_wait(b, tw::u32(1));");
 }
 
+TEST(Mutants, Clusters) {
+  EXPECT_EQ(changes("tw::sync_cluster();"),
+            Strings({"barrier ;", "barrier (tw::cluster_arrive_relaxed(), tw::cluster_wait());"}));
+  EXPECT_EQ(changes("tw::cluster_arrive();"), Strings({"barrier ;", "barrier tw::cluster_arrive_relaxed();"}));
+  EXPECT_EQ(changes("tw::cluster_wait();"), Strings({"barrier ;"}));
+  EXPECT_EQ(changes("tw::mbarrier_arrive_cluster(b);"), Strings({"arrival ;"}));
+  EXPECT_EQ(changes("tw::mbarrier_release_cluster(b);"),
+            Strings({"arrival ;", "arrival tw::mbarrier_arrive_cluster(b);"}));
+  EXPECT_EQ(
+      changes("tw::mbarrier_wait_cluster(b, tw::u32(i));"),
+      Strings({"wait ;", "wait tw::mbarrier_wait(b, tw::u32(i));", "phase tw::mbarrier_wait_cluster(b, tw::u32(0));",
+               "phase tw::mbarrier_wait_cluster(b, 1 - tw::u32(i));"}));
+  EXPECT_EQ(changes("tw::tma_load_multicast_2d(to, &m, b, tw::u16(3), 0, 0);"),
+            Strings({"guard tw::tma_load_multicast_2d(to, &m, b, tw::u16(1), 0, 0);"}));
+}
+
 TEST(Mutants, Conditions) {
   EXPECT_EQ(changes("if (0 <= x & f(x) < 9) { y(); }"),
             Strings({"guard if (true & f(x) < 9) { y(); }", "guard if (0 <= x & true) { y(); }",

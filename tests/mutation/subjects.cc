@@ -1,5 +1,7 @@
 #include "mutation/subjects.h"
 
+#include "mutation/cluster_product.h"
+
 #include "../../examples/elementwise.h"
 #include "../../examples/gemm_epilogue.h"
 #include "../../examples/histogram.h"
@@ -142,13 +144,33 @@ Subject::Subject(std::string name, const ir::Program& program, bool is_table, co
     shared_unit_bytes_.push_back(shared_unit_bytes(kernel));
     shared_parts_.push_back(shared_parts(kernel));
   }
+  cut_into_pieces();
+  for (const Shapes& shapes : launches) bind(program, shapes, values);
+}
+
+Subject::Subject(const HandWritten& kernel, const std::string& arch, const Values& values)
+    : name_(kernel.name), arch_(arch), cluster_(kernel.cluster) {
+  text_.source = kernel.text;
+  text_.entries = {kernel.entry};
+  shared_unit_bytes_ = {1};
+  shared_parts_ = {{}};
+  cut_into_pieces();
+  Launch launch{.tensors = {}, .scalars = {}, .num_blocks = {kernel.num_blocks}};
+  for (size_t t = 0; t < kernel.shapes.size(); ++t) {
+    Tensor tensor{.initial = {}, .dtype = kernel.dtypes[t], .shape = kernel.shapes[t]};
+    for (int64_t i = 0; i < product_of(tensor.shape); ++i) encode(tensor.initial, tensor.dtype, values(t, i));
+    launch.tensors.push_back(std::move(tensor));
+  }
+  launches_.push_back(std::move(launch));
+}
+
+void Subject::cut_into_pieces() {
   const std::string& whole = text_.source;
   for (size_t at = whole.find(kKernel); at != std::string::npos;) {
     const size_t next = whole.find(kKernel, at + 1);
     pieces_.push_back(whole.substr(at, next == std::string::npos ? next : next - at));
     at = next;
   }
-  for (const Shapes& shapes : launches) bind(program, shapes, values);
 }
 
 void Subject::bind(const ir::Program& program, const Shapes& shapes, const Values& values) {
@@ -255,8 +277,12 @@ bool Subject::run_kernel(const sim::Code& code, size_t k, const Launch& launch, 
   sim::Detector detector(memory.regions(), shared_unit_bytes_[k], int64_t(kRedZoneBytes), shared_parts_[k]);
   const auto blocks = unsigned(launch.num_blocks[k]);
   std::optional<sim::Finding> found;
-  for (unsigned block = 0; block < blocks && !found && failure.site == 0; ++block) {
-    const sim::Block place{.block = {block, 0, 0}, .grid = {blocks, 1, 1}, .threads = {unsigned(entry.threads), 1, 1}};
+  const auto cluster = unsigned(cluster_);
+  for (unsigned block = 0; block < blocks && !found && failure.site == 0; block += cluster) {
+    const sim::Block place{.block = {block, 0, 0},
+                           .grid = {blocks, 1, 1},
+                           .threads = {unsigned(entry.threads), 1, 1},
+                           .cluster = {cluster, 1, 1}};
     found = sim::run_block(code, place, arguments.data(), target.adversary, &detector);
   }
   if (failure.site != 0) {
@@ -344,19 +370,17 @@ void add_examples(std::vector<Subject>& out) {
                         {{{19, 37}, {19, 37}, {19, 37}}, {{16, 37}, {16, 37}, {16, 37}}}));
   out.push_back(example("elementwise of large tiles", examples::elementwise(16, 64),
                         {{{35, 100}, {35, 100}, {35, 100}}, {{32, 100}, {32, 100}, {32, 100}}}));
-  out.push_back(example("elementwise of large tiles", examples::elementwise(16, 64),
-                        {{{35, 100}, {35, 100}, {35, 100}}, {{32, 100}, {32, 100}, {32, 100}}}));
   out.push_back(gemm_epilogue("gemm_epilogue", 27, 37, 50, 24));
   out.push_back(gemm_epilogue("gemm_epilogue, narrow", 27, 37, 50, 16));
   out.push_back(gemm_epilogue("gemm_epilogue, narrow and long", 43, 21, 66, 16));
-  out.push_back(gemm_epilogue("gemm_epilogue, copies", 27, 45, 52, 32));
+  out.push_back(gemm_epilogue("gemm_epilogue, copies", 27, 45, 64, 32));
   out.push_back(histogram("histogram", 100, 128, {300, 384 + 102}));
   out.push_back(histogram("histogram of few", 40, 256, {450, 512 + 42}));
   out.push_back(quickstart("quickstart f16", 64, 64, 128, 32, 32, 16, DType::f16));
   out.push_back(quickstart("quickstart f16, tails", 70, 72, 136, 32, 32, 16, DType::f16));
   out.push_back(quickstart("quickstart f16, two steps", 70, 72, 32, 32, 32, 16, DType::f16));
-  out.push_back(quickstart("quickstart bf16, large", 64, 128, 224, 64, 64, 32, DType::bf16));
-  out.push_back(quickstart("quickstart bf16, two steps", 70, 136, 64, 32, 64, 32, DType::bf16));
+  out.push_back(quickstart("quickstart bf16, large", 64, 128, 384, 64, 64, 64, DType::bf16));
+  out.push_back(quickstart("quickstart bf16, three steps", 70, 136, 96, 32, 64, 32, DType::bf16));
   out.push_back(quickstart("quickstart f32", 24, 20, 40, 16, 16, 8, DType::f32));
   out.push_back(example("online_softmax", examples::online_softmax(5, 130, 4, 64), {{{5, 130}, {5, 130}}}));
   out.push_back(example("prefix_sum", examples::prefix_sum(150, 64), {{{150}, {150}}}));
@@ -426,12 +450,14 @@ std::vector<Subject> all_subjects() {
   add_examples(out);
   add_tables_of_cp_async(out);
   add_tables_of_bulk_copies(out);
+  out.push_back(cluster_product());
   return out;
 }
 
 std::vector<Subject> few_subjects() {
-  static constexpr const char* kNames[] = {"histogram", "quickstart f16, tails", "rms_norm_silu",
-                                           "split_k",   "wgmma, 2 stages",       "wgmma of cp.async, 2 stages"};
+  static constexpr const char* kNames[] = {"histogram",      "quickstart f16, tails", "rms_norm_silu",
+                                           "split_k",        "wgmma, 2 stages",       "wgmma of cp.async, 2 stages",
+                                           "cluster product"};
   std::vector<Subject> out;
   for (Subject& subject : all_subjects()) {
     if (std::find(std::begin(kNames), std::end(kNames), subject.name()) != std::end(kNames))

@@ -1,5 +1,6 @@
-// Kernels whose synchronisation is changed: the examples at sm_80 with small extents, and the tables of
-// tests/schedule/tables.h, of which the second loads by bulk copies and multiplies by warpgroups (sm_90a).
+// Kernels whose synchronisation is changed: the examples at sm_80 with small extents, the tables of
+// tests/schedule/tables.h, of which the second loads by bulk copies and multiplies by warpgroups (sm_90a), and a
+// product of clusters, whose text is written by hand (cluster_product.h).
 #pragma once
 
 #include "codegen/cuda.h"
@@ -37,6 +38,16 @@ class Subject {
   Subject(std::string name, const ir::Program& program, bool is_table, const std::string& arch,
           const std::vector<Shapes>& launches, const Values& values);
 
+  // A kernel that is written by hand: what is not in its text.
+  struct HandWritten {
+    std::string name, text;    // with #include lines; symbol(tensors, maps, first block, failure)
+    codegen::CudaEntry entry;  // without a grid
+    int num_blocks = 1, cluster = 1;
+    std::vector<DType> dtypes;  // of the tensors
+    Shapes shapes;
+  };
+  Subject(const HandWritten& kernel, const std::string& arch, const Values& values);
+
   const std::string& name() const { return name_; }
   size_t num_kernels() const { return pieces_.size(); }
   const std::string& kernel_text(size_t k) const { return pieces_[k]; }
@@ -66,6 +77,7 @@ class Subject {
   };
   class Memory;
 
+  void cut_into_pieces();
   void bind(const ir::Program& program, const Shapes& shapes, const Values& values);
   bool run_kernel(const sim::Code& code, size_t k, const Launch& launch, Memory& memory, const SimTarget& target,
                   Outcome& out) const;
@@ -73,6 +85,7 @@ class Subject {
   std::string name_, arch_;
   codegen::CudaModule text_;
   std::string header_;
+  int cluster_ = 1;  // blocks
   std::vector<std::string> pieces_;
   std::vector<int> shared_unit_bytes_;  // of each kernel
   std::vector<std::vector<sim::SharedPart>> shared_parts_;

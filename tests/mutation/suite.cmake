@@ -1,7 +1,7 @@
 # What the suite and the program `mutate_sync` share.
 if(NOT TARGET tilewright_mutants)
   set(mutants "")
-  foreach(name IN ITEMS equivalents mutants processes subjects sweep)
+  foreach(name IN ITEMS cluster_product equivalents mutants processes subjects sweep)
     list(APPEND mutants "${CMAKE_SOURCE_DIR}/tests/mutation/${name}.cc")
   endforeach()
   add_library(tilewright_mutants STATIC ${mutants})

@@ -175,8 +175,7 @@ TEST(SimTensorCopy, Misuse) {
   expect_found({"if (t == 0) bulk_store(out, 0, 24);"}, misuse, "multiples of 16 are possible", 5);
   expect_found({"if (t == 0) bulk_store(out + 1, 0, 16);"}, misuse, "multiples of 16 are possible", 5);
   expect_found(load("tma_load_multicast_2d(0, &map, 8192, u16(3), 0, 0);"), misuse,
-               "tma_load_multicast_2d: clusters are not simulated", 8);
-  expect_found({"sync_cluster();"}, misuse, "sync_cluster: clusters are not simulated", 5);
+               "thread 0 loads for the blocks 0x3 of its cluster, which has 1", 8);
 }
 
 TEST(SimTensorCopy, MapsThatCannotBe) {

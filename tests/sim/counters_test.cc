@@ -347,7 +347,9 @@ TEST_F(CountedProgram, ProductsReadTheirOperandsWithoutConflicts) {
 
 // When the product of one iteration begins, the tiles of the next num_stages - 1 are on their way, as far as there are
 // so many; its own have come. In the last of its two steps of 16 the next iteration's have come, too, since their
-// operands are loaded to registers.
+// operands are loaded to registers: there are num_stages - 1 later tiles there as well, of which the first is complete.
+// It is the beginning of a product that says what a stage is for. The next copy could be issued a step earlier only in
+// front of the last products, which docs/simulator.md says more of.
 TEST_F(CountedProgram, StagesOfAPipelineAreInFlight) {
   const int64_t steps = 8;
   for (int num_stages = 1; num_stages <= 4; ++num_stages) {

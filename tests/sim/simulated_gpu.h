@@ -85,8 +85,11 @@ T to_parameter(const T& value) {
 
 struct SimulatedKernel {
   sim::Code code;
-  bool has_arrays = false;   // in shared memory, declared with their size
+  bool has_arrays = false;  // in shared memory, declared with their size
+  bool large_clusters = false;
   void allow_shared(int) {}  // it has enough
+  void allow_large_clusters() { large_clusters = true; }
+  static int max_active_clusters(const cuda::LaunchConfig&) { return 1; }
 };
 
 class SimulatedModule {

@@ -32,15 +32,26 @@ TextMachine::TextMachine(const std::string& body, int64_t shared_bytes, const st
 
 Outcome TextMachine::run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays,
                          int64_t red_zone_bytes) const {
+  return run({{.blocks = blocks, .threads = threads, .arguments = std::move(arguments)}}, std::move(arrays),
+             red_zone_bytes);
+}
+
+Outcome TextMachine::run(const std::vector<Launch>& launches, std::vector<sim::Region> arrays,
+                         int64_t red_zone_bytes) const {
   Outcome out;
   std::optional<sim::Detector> detector;
   if (target.checked) detector.emplace(std::move(arrays), 1, red_zone_bytes, shared_parts);
-  for (int b = 0; b < blocks && out.findings.empty(); ++b) {
-    const sim::Block block{
-        .block = {unsigned(b), 0, 0}, .grid = {unsigned(blocks), 1, 1}, .threads = {unsigned(threads), 1, 1}};
-    auto found = sim::run_block(module_->kernels()[0], block, arguments.data(), target.adversary,
-                                detector ? &*detector : nullptr);
-    if (found) out.findings.push_back(std::move(*found));
+  for (const Launch& launch : launches) {
+    if (detector && launches.size() > 1) detector->begin_launch(launch.programmatic);
+    for (int b = 0; b < launch.blocks && out.findings.empty(); b += launch.cluster) {
+      const sim::Block block{.block = {unsigned(b), 0, 0},
+                             .grid = {unsigned(launch.blocks), 1, 1},
+                             .threads = {unsigned(launch.threads), 1, 1},
+                             .cluster = {unsigned(launch.cluster), 1, 1}};
+      auto found = sim::run_block(module_->kernels()[0], block, launch.arguments.data(), target.adversary,
+                                  detector ? &*detector : nullptr);
+      if (found) out.findings.push_back(std::move(*found));
+    }
   }
   if (detector) {
     for (sim::Finding& f : detector->findings()) out.findings.push_back(std::move(f));

@@ -28,6 +28,14 @@ class TextMachine {
  public:
   explicit TextMachine(const std::string& body, int64_t shared_bytes = 0, const std::string& target = "sim:sm_80");
 
+  struct Launch {
+    int blocks = 1, threads = 32;
+    std::vector<void*> arguments;  // addresses of the kernel's arguments
+    int cluster = 1;               // blocks
+    bool programmatic = false;     // may start before the launch in front has ended
+  };
+  // One launch after the other, until something is found.
+  Outcome run(const std::vector<Launch>& launches, std::vector<sim::Region> arrays, int64_t red_zone_bytes = 0) const;
   // `arguments`: addresses of the kernel's arguments. Arrays that are watched are in `arrays`, and so many bytes around
   // each belong to nobody.
   Outcome run(int blocks, int threads, std::vector<void*> arguments, std::vector<sim::Region> arrays = {},

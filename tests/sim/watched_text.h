@@ -19,12 +19,15 @@ constexpr int64_t kSharedBytes = 16384;
 struct WatchedText {
   std::string body;
   int threads = 64;
+  int blocks = 1, cluster = 1;
+  std::vector<bool> programmatic = {false};  // of each launch
   cuda::TensorMapSpec map = {
       .type = cuda::TensorMapType::u32, .extents = {64, 16}, .strides_bytes = {256}, .box = {8, 4}};
 
-  // Line 1 of the body is line 5 of the text. `in` holds 0, 1, 2, ...; `box` is the block's shared memory.
+  // Line 1 of the body is line 5 of the text. `in` holds 0, 1, 2, ...; `box` is the block's shared memory; `launch` is
+  // the number of the launch.
   std::string text() const {
-    return "extern \"C\" __global__ void k(const __grid_constant__ TensorMap map, u32* in, u32* out) {\n"
+    return "extern \"C\" __global__ void k(const __grid_constant__ TensorMap map, u32* in, u32* out, u32 launch) {\n"
            "  extern __shared__ unsigned char shared_memory[];\n"
            "  u32* box = reinterpret_cast<u32*>(shared_memory);\n"
            "  const u32 t = threadIdx.x;\n" +
@@ -48,7 +51,17 @@ struct WatchedText {
     const auto region = [](std::vector<uint32_t>& v) {
       return sim::Region{reinterpret_cast<unsigned char*>(v.data()), int64_t(4 * v.size()), 4};
     };
-    result.outcome = machine.run(1, threads, {&encoded, &from, &to}, {region(in), region(result.out)});
+    std::vector<uint32_t> numbers;
+    for (uint32_t i = 0; i < programmatic.size(); ++i) numbers.push_back(i);
+    std::vector<TextMachine::Launch> launches;
+    for (uint32_t& number : numbers) {
+      launches.push_back({.blocks = blocks,
+                          .threads = threads,
+                          .arguments = {&encoded, &from, &to, &number},
+                          .cluster = cluster,
+                          .programmatic = programmatic[number]});
+    }
+    result.outcome = machine.run(launches, {region(in), region(result.out)});
     return result;
   }
   static void for_all(const std::function<void(const std::string&)>& fn) {

@@ -18,13 +18,18 @@ void Detector::add_columns(int count) {
   columns_ = int(after);
 }
 
-int Detector::column_of(const std::string& name) {
-  const auto found = std::find(names_.begin(), names_.end(), name);
+void Detector::add_thread_columns() {
+  if (columns_ == num_threads_) add_columns(first_agent() - num_threads_);
+}
+
+int Detector::column_of(const std::string& name, int rank) {
+  const auto found = std::ranges::find_if(names_, [&](const AgentName& n) { return n.name == name && n.rank == rank; });
   const int number = int(found - names_.begin());
-  if (found == names_.end()) names_.push_back(name);
-  const int column = 3 * num_threads_ + number;
+  if (found == names_.end()) names_.push_back({name, rank});
+  const int column = first_agent() + number;
   constexpr int kAtOnce = 16;  // each time costs a copy of all clocks
-  while (columns_ <= column) add_columns(columns_ == num_threads_ ? 2 * num_threads_ : kAtOnce);
+  add_thread_columns();
+  while (columns_ <= column) add_columns(kAtOnce);
   return column;
 }
 
@@ -50,10 +55,60 @@ void Detector::learn(int thread, int column, uint32_t time) {
   known = std::max(known, time);
 }
 
+// ---- Ends ----
+
+void Detector::join_end(Clock& to, const Clock& from) {
+  const auto threads = size_t(num_threads_), ends = size_t(end_column(0));
+  if (to.size() < size_t(columns_)) to.resize(size_t(columns_), 0);
+  for (size_t u = 0; u < threads; ++u) to[ends + u] = std::max(to[ends + u], from[u]);
+  for (size_t u = threads; u < from.size(); ++u) to[u] = std::max(to[u], from[u]);
+}
+
+void Detector::release_end(int thread, Clock& to) {
+  add_thread_columns();
+  const std::span<uint32_t> own = clock(thread);
+  join_end(to, Clock(own.begin(), own.end()));
+  ++own[size_t(thread)];
+}
+
+bool Detector::has_ended(const Clock& clock, int thread, uint32_t time) const {
+  return time <= known(clock, thread) || time <= known(clock, end_column(thread));
+}
+
+// ---- Launches ----
+
+void Detector::begin_launch(bool programmatic) {
+  const int32_t before = launch_;
+  launch_ = cluster_ + 1;
+  if (!programmatic) {
+    past_ = gap_ = launch_;
+  } else {
+    // Who waits for the launch in front knows that those before it have ended if that one waited for them.
+    if (programmatic_ && !waited_) gap_ = before;
+    if (!programmatic_) past_ = gap_ = before;
+  }
+  programmatic_ = programmatic;
+  waited_ = false;
+}
+
+void Detector::wait_for_launch(int thread) {
+  waited_ = true;
+  if (!programmatic_) return;
+  launch_column_ = column_of("the launch in front", 0);
+  learn(thread, launch_column_, 1);
+}
+
+bool Detector::is_past(int32_t cluster, const Event& now) const {
+  if (cluster >= launch_) return false;
+  if (cluster < past_) return true;
+  if (launch_column_ < 0 || cluster < gap_) return false;
+  return now.agent ? known(now.agent->clock, launch_column_) > 0 : known(now.thread, launch_column_) > 0;
+}
+
 // ---- The asynchronous proxy ----
 
 void Detector::fence_async(int thread, bool shared, bool global) {
-  if (columns_ == num_threads_) add_columns(2 * num_threads_);
+  add_thread_columns();
   const std::span<uint32_t> own = clock(thread);
   if (shared) own[size_t(fenced_column(thread, true))] = own[size_t(thread)];
   if (global) own[size_t(fenced_column(thread, false))] = own[size_t(thread)];
@@ -63,15 +118,15 @@ void Detector::fence_async(int thread, bool shared, bool global) {
 // An agent sees a thread's ordinary write, or writes over it, behind a fence by that thread that the agent knows of.
 bool Detector::check_proxy(const Cell& c, const Event& now, const Memory& memory) {
   if (now.agent == nullptr || now.agent->generic || !c.write_generic) return true;
+  if (c.write_cluster != cluster_) return true;  // of a launch that has ended
   const bool shared = memory.tensor < 0, by_thread = c.write_thread < num_threads_;
   if (by_thread && c.write_time <= known(now.agent->clock, fenced_column(c.write_thread, shared))) return true;
-  const std::string writer = name_of(c.write_thread, c.write_block);
+  const std::string writer = name_of(c.write_thread, c.write_cluster, block_of(now.thread, cluster_));
   const char* fence = shared ? "fence_async_shared" : "fence_async_global";
   add({.kind = Finding::Kind::race,
-       .text = fmt::format("{} of block {} {} by the asynchronous proxy, {} wrote by the generic one, and no {} of the "
-                           "writer lies between",
-                           name_of(now.thread, block_), block_, now.access == Access::read ? "reads" : "writes", writer,
-                           fence),
+       .text = fmt::format("{} {} by the asynchronous proxy, {} wrote by the generic one, and no {} of the writer lies "
+                           "between",
+                           name_of(now), now.access == Access::read ? "reads" : "writes", writer, fence),
        .site = now.site,
        .memory = {memory},
        .notes = {{.text = fmt::format("{} writes; {}() belongs behind it, before the barrier", writer, fence),

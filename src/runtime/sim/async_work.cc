@@ -19,30 +19,34 @@ bool Executor::complete_one() {
   return true;
 }
 
-void Executor::end_block() {
-  finding_ = unfinished();
-  if (finding_) return;
+void Executor::end_block(int rank) {
+  if (std::optional<Finding> left = unfinished(rank)) stop(std::move(*left));
+  check_visits(rank);
   // Stores whose shared memory has been read end with the kernel.
-  for (int t = 0; t < num_threads_; ++t) {
+  for (int t = rank * stride_; t < (rank + 1) * stride_; ++t) {
     for (BulkTransfer& store : fibers_[size_t(t)].stores.transfers) write_target(store);
   }
 }
 
-void Executor::unsupported(const char* what, int line) { refuse(fmt::format("{} are not simulated", what), line); }
-
 // What a block leaves behind whose threads have all ended.
-std::optional<Finding> Executor::unfinished() const {
+std::optional<Finding> Executor::unfinished(int rank) const {
   const auto left = [](const char* what, int line) {
     return Finding{
         .kind = Finding::Kind::misuse, .text = fmt::format("the block ends before {}", what), .site = Site::line(line)};
   };
-  if (!loads_.empty()) return left("a bulk load into its shared memory has ended", loads_.front().line);
-  if (!arrivals_.empty())
-    return left("asynchronous copies into its shared memory have arrived", arrivals_.front().line);
-  for (const WarpProducts& warp : products_) {
-    if (!warp.products.empty()) return left("anybody waited for a product of a warpgroup", warp.products.front().line);
+  for (const BulkTransfer& load : loads_) {
+    if (load.barrier.rank() == rank) return left("a bulk load into its shared memory has ended", load.line);
+    if (load.source_rank == rank) return left("a bulk copy from its shared memory has ended", load.line);
   }
-  for (int t = 0; t < num_threads_; ++t) {
+  for (const CopiesArrival& arrival : arrivals_) {
+    if (rank_of(arrival.thread) == rank)
+      return left("asynchronous copies into its shared memory have arrived", arrival.line);
+  }
+  for (int w = rank * num_warps_; w < (rank + 1) * num_warps_; ++w) {
+    const auto& products = products_[size_t(w)].products;
+    if (!products.empty()) return left("anybody waited for a product of a warpgroup", products.front().line);
+  }
+  for (int t = rank * stride_; t < (rank + 1) * stride_; ++t) {
     for (const BulkTransfer& store : fibers_[size_t(t)].stores.transfers) {
       if (store.waited < BulkTransfer::Waited::read) {
         return left("anybody waited for a bulk store to have read its shared memory", store.line);

@@ -38,21 +38,31 @@ unsigned swizzled(unsigned address, cuda::TensorMapSwizzle swizzle) {
   return span == 0 ? address : address ^ ((address / 128) % unsigned(span / 16)) * 16;
 }
 
+// In the phase that its barrier is in.
+Agent agent_of(const BulkTransfer& load, const Mbarrier& b) {
+  return {.column = b.column, .time = b.first_time + b.phase + 1, .clock = load.clock, .generic = !load.value.empty()};
+}
+
+unsigned bytes_of_piece(const BulkTransfer& load) {
+  return load.value.empty() ? kPieceBytes : unsigned(load.value.size());
+}
+
 }  // namespace
 
-unsigned char* Executor::shared_range(unsigned address, uint64_t bytes, unsigned alignment, int line) {
+unsigned char* Executor::shared_range(SharedPlace place, uint64_t bytes, unsigned alignment, int line) {
+  const unsigned address = place.offset();
   if (address + bytes > uint64_t(code_.shared_bytes)) {
     stop({.kind = Finding::Kind::out_of_bounds,
-          .text = fmt::format("thread {} copies {} bytes at address {} of shared memory, which has {}", current_, bytes,
-                              address, code_.shared_bytes),
+          .text = fmt::format("{} copies {} bytes at address {} of shared memory, which has {}", name_of(current_),
+                              bytes, address, code_.shared_bytes),
           .site = Site::line(line)});
   }
   if (address % alignment != 0) {
-    refuse(fmt::format("thread {} copies in bulk at address {} of shared memory, no multiple of {}", current_, address,
-                       alignment),
+    refuse(fmt::format("{} copies in bulk at address {} of shared memory, no multiple of {}", name_of(current_),
+                       address, alignment),
            line);
   }
-  return shared_memory_ + address;
+  return blocks_[size_t(place.rank())].shared + address;
 }
 
 // ---- What a copy moves ----
@@ -75,12 +85,13 @@ void Executor::check_box(const TensorBox& box, const BulkCopy& copy, int line) {
 }
 
 // A box lies in shared memory in rows of its innermost extent, one behind the other.
-std::vector<Piece> Executor::pieces_of_box(const TensorBox& box, const BulkCopy& copy, int line) {
+std::vector<Piece> Executor::pieces_of_box(const TensorBox& box, const BulkCopy& copy, SharedPlace place, int line) {
   const auto element = unsigned(cuda::bytes_of(box.type));
   const unsigned row_bytes = box.box[0] * element, span = unsigned(cuda::span_bytes(box.swizzle));
   uint64_t rows = 1;
   for (int d = 1; d < box.rank; ++d) rows *= box.copied(d);
-  shared_range(copy.shared, rows * row_bytes, span == 0 ? 128 : 8 * span, line);
+  shared_range(place, rows * row_bytes, span == 0 ? 128 : 8 * span, line);
+  unsigned char* const shared = blocks_[size_t(place.rank())].shared;
   std::vector<Piece> out;
   out.reserve(size_t(rows) * row_bytes / kPieceBytes);
   for (unsigned row = 0; row < unsigned(rows); ++row) {  // as many as fit into shared memory
@@ -95,8 +106,8 @@ std::vector<Piece> Executor::pieces_of_box(const TensorBox& box, const BulkCopy&
     }
     for (unsigned at = 0; at < row_bytes; at += kPieceBytes) {
       const int64_t x = int64_t(copy.at[0]) * element + at, end = int64_t(box.extents[0]) * element;
-      const unsigned address = swizzled(copy.shared + row * row_bytes + at, box.swizzle);
-      Piece piece{.shared = shared_memory_ + address};
+      const unsigned address = swizzled(place.offset() + row * row_bytes + at, box.swizzle);
+      Piece piece{.shared = shared + address};
       if (inside && x >= 0 && x < end) {
         piece.global = box.base + offset + x;
         // Stores are cut at whole pieces (measured on an H200).
@@ -108,18 +119,30 @@ std::vector<Piece> Executor::pieces_of_box(const TensorBox& box, const BulkCopy&
   return out;
 }
 
-std::vector<Piece> Executor::pieces_of_rows(const BulkCopy& copy, int line) {
+std::vector<Piece> Executor::pieces_of_rows(const BulkCopy& copy, SharedPlace place, int line) {
   const auto global = reinterpret_cast<uintptr_t>(copy.global);
   if (copy.bytes % kPieceBytes != 0 || global % kPieceBytes != 0) {
     refuse(fmt::format("a bulk copy of {} bytes at address {:#x} of global memory; multiples of {} are possible",
                        copy.bytes, global, kPieceBytes),
            line);
   }
-  unsigned char* const shared = shared_range(copy.shared, copy.bytes, kPieceBytes, line);
+  unsigned char* const shared = shared_range(place, copy.bytes, kPieceBytes, line);
   std::vector<Piece> out;
   for (unsigned at = 0; at < copy.bytes; at += kPieceBytes) {
     out.push_back({shared + at, static_cast<unsigned char*>(copy.global) + at, kPieceBytes});
   }
+  return out;
+}
+
+// From this block's shared memory to that of another.
+std::vector<Piece> Executor::pieces_of_source(const BulkCopy& copy, SharedPlace place, int line) {
+  if (copy.bytes % kPieceBytes != 0) {
+    refuse(fmt::format("a bulk copy of {} bytes; multiples of {} are possible", copy.bytes, kPieceBytes), line);
+  }
+  unsigned char* const to = shared_range(place, copy.bytes, kPieceBytes, line);
+  unsigned char* const from = shared_range(place_in_block(current_, copy.source, line), copy.bytes, kPieceBytes, line);
+  std::vector<Piece> out;
+  for (unsigned at = 0; at < copy.bytes; at += kPieceBytes) out.push_back({to + at, from + at, kPieceBytes});
   return out;
 }
 
@@ -133,28 +156,75 @@ void Executor::bulk_copy(const BulkCopy& copy, int line) {
   if (copy.reduce != AtomicOp::exchange && cuda::bytes_of(box.type) == 1) {
     refuse("a bulk reduction of elements of one byte", line);
   }
-  if (copy.load) check_barrier_of_load(copy.barrier, line);
-  BulkTransfer transfer{.pieces = copy.map ? pieces_of_box(box, copy, line) : pieces_of_rows(copy, line),
+  if (copy.load) return bulk_load(box, copy, line);
+  const SharedPlace from = place_in_block(current_, copy.shared, line);
+  BulkTransfer transfer{.pieces = copy.map ? pieces_of_box(box, copy, from, line) : pieces_of_rows(copy, from, line),
                         .thread = current_,
                         .line = line};
-  transfer.barrier = copy.barrier;
-  transfer.fill_nan = box.fill_nan;
   transfer.reduce = copy.reduce;
   transfer.type = box.type;
-  copy.load ? start_load(std::move(transfer)) : start_store(std::move(transfer));
+  start_store(std::move(transfer));
 }
 
 // ---- Loads ----
 
-void Executor::check_barrier_of_load(unsigned barrier, int line) {
+void Executor::bulk_load(const TensorBox& box, const BulkCopy& copy, int line) {
+  if (!copy.multicast) {
+    return bulk_load_to(box, copy, place_in_cluster(copy.shared, line), place_in_cluster(copy.barrier, line), line);
+  }
+  // To the same place in each block, for the barrier there.
+  if (copy.blocks == 0 || copy.blocks >> blocks_.size() != 0) {
+    refuse(fmt::format("{} loads for the blocks {:#x} of its cluster, which has {}", name_of(current_), copy.blocks,
+                       blocks_.size()),
+           line);
+  }
+  const unsigned to = place_in_block(current_, copy.shared, line).offset();
+  const unsigned barrier = place_in_block(current_, copy.barrier, line).offset();
+  for (int r = 0; r < int(blocks_.size()); ++r) {
+    if (copy.blocks >> r & 1) bulk_load_to(box, copy, SharedPlace::of(r, to), SharedPlace::of(r, barrier), line);
+  }
+}
+
+void Executor::bulk_load_to(const TensorBox& box, const BulkCopy& copy, SharedPlace to, SharedPlace barrier, int line) {
+  if (to.rank() != barrier.rank()) {
+    refuse(fmt::format("{} copies to shared memory of block {} for an mbarrier of block {}", name_of(current_),
+                       blocks_[size_t(to.rank())].number, blocks_[size_t(barrier.rank())].number),
+           line);
+  }
+  check_barrier_of_load(barrier, line);
+  BulkTransfer transfer{.pieces = copy.from_shared ? pieces_of_source(copy, to, line)
+                                  : copy.map       ? pieces_of_box(box, copy, to, line)
+                                                   : pieces_of_rows(copy, to, line),
+                        .thread = current_,
+                        .line = line};
+  transfer.barrier = barrier;
+  transfer.source_rank = copy.from_shared ? rank() : -1;
+  transfer.fill_nan = box.fill_nan;
+  start_load(std::move(transfer));
+}
+
+// PTX: st.async, of the generic proxy, to shared memory beside its barrier.
+void Executor::store_async(unsigned to, const void* x, unsigned bytes, unsigned barrier, int line) {
+  note_change();
+  const SharedPlace place = place_in_cluster(to, line), at = place_in_cluster(barrier, line);
+  if (place.rank() != at.rank()) refuse("an asynchronous store whose mbarrier lies in another block", line);
+  mbarrier_at(at, "names", line);
+  unsigned char* const shared = shared_at(current_, place, bytes, line);
+  BulkTransfer store{.pieces = {{shared, nullptr, 0}}, .thread = current_, .line = line};
+  store.barrier = at;
+  store.value.assign(static_cast<const unsigned char*>(x), static_cast<const unsigned char*>(x) + bytes);
+  start_load(std::move(store));
+}
+
+void Executor::check_barrier_of_load(SharedPlace barrier, int line) {
   const Mbarrier& b = mbarrier_at(barrier, "names", line);
   if (b.known_to_async) return;
   stop({.kind = Finding::Kind::race,
-        .text = fmt::format("thread {} names an mbarrier that the asynchronous proxy does not know: no "
-                            "fence_mbarrier_init of thread {} lies behind its initialisation",
-                            current_, b.init_thread),
+        .text = fmt::format("{} names an mbarrier that the asynchronous proxy does not know: no fence_mbarrier_init of "
+                            "{} lies behind its initialisation",
+                            name_of(current_), name_of(b.init_thread)),
         .site = Site::line(line),
-        .memory = {{-1, int64_t(barrier)}},
+        .memory = {barrier.memory()},
         .notes = {{.text = "initialised", .site = Site::line(b.init_line)}}});
 }
 
@@ -162,44 +232,48 @@ void Executor::start_load(BulkTransfer load) {
   const Mbarrier& b = mbarriers_.at(load.barrier);
   if (detector_) {
     load.clock = detector_->fork(current_);
-    const Agent agent{.column = b.column, .time = b.first_time + b.phase + 1, .clock = load.clock};
+    const Agent agent = agent_of(load, b);
     for (const Piece& p : load.pieces) {
-      detector_->agent_access(agent, p.shared, kPieceBytes, Access::write, AgentAccess::begin, Site::line(load.line));
+      detector_->agent_access(agent, p.shared, bytes_of_piece(load), Access::write, AgentAccess::begin,
+                              Site::line(load.line));
       if (p.bytes == 0) continue;
       detector_->agent_access(agent, p.global, p.bytes, Access::read, AgentAccess::begin, Site::line(load.line));
     }
   }
-  for (const Piece& p : load.pieces) std::memset(p.shared, kPoison, kPieceBytes);
+  for (const Piece& p : load.pieces) std::memset(p.shared, kPoison, bytes_of_piece(load));
   loads_.push_back(std::move(load));
   if (completes_now()) complete_load(loads_.size() - 1);
 }
 
 void Executor::complete_load(size_t index) {
-  const unsigned barrier = loads_[index].barrier;
+  const SharedPlace barrier = loads_[index].barrier;
   const int line = loads_[index].line;
-  const auto bytes = int64_t(loads_[index].pieces.size() * kPieceBytes);
+  const auto bytes = int64_t(loads_[index].pieces.size() * bytes_of_piece(loads_[index]));
   const auto found = mbarriers_.find(barrier);
   if (found == mbarriers_.end()) refuse("a bulk load ends at an mbarrier that was invalidated", line);
   Mbarrier& b = found->second;
   land(loads_[index], b);
   loads_.erase(loads_.begin() + std::ptrdiff_t(index));
   add_bytes(b, -bytes, line);
-  end_phase_if_complete(b);
+  end_phase_if_complete(barrier, b);
 }
 
 // The bytes of a load come, in the phase that its barrier is in.
 void Executor::land(const BulkTransfer& load, Mbarrier& b) {
-  const Agent agent{.column = b.column, .time = b.first_time + b.phase + 1, .clock = load.clock};
+  const Agent agent = agent_of(load, b);
   for (const Piece& p : load.pieces) {
     if (p.bytes > 0) std::memcpy(p.shared, p.global, p.bytes);
+    std::copy(load.value.begin(), load.value.end(), p.shared);
     // The NaN of an H200, for elements of any width.
-    for (auto at = p.bytes; at < kPieceBytes; ++at) p.shared[at] = !load.fill_nan ? 0 : at % 2 == 0 ? 0xf7 : 0x7f;
+    for (auto at = p.bytes; load.value.empty() && at < kPieceBytes; ++at)
+      p.shared[at] = !load.fill_nan ? 0 : at % 2 == 0 ? 0xf7 : 0x7f;
     if (detector_ == nullptr) continue;
-    detector_->agent_access(agent, p.shared, kPieceBytes, Access::write, AgentAccess::end, Site::line(load.line));
+    detector_->agent_access(agent, p.shared, bytes_of_piece(load), Access::write, AgentAccess::end,
+                            Site::line(load.line));
     if (p.bytes == 0) continue;
     detector_->agent_access(agent, p.global, p.bytes, Access::read, AgentAccess::end, Site::line(load.line));
   }
-  if (detector_) join_agent(b.arrived, agent);
+  if (detector_) join_agent(b, agent, rank_of(load.thread) != load.barrier.rank());
 }
 
 // ---- Stores and reductions ----
@@ -209,8 +283,9 @@ void Executor::start_store(BulkTransfer store) {
   store.group = stores.committed + 1;
   if (detector_) {
     if (stores.read_column < 0) {
-      stores.read_column = detector_->column_of(fmt::format("a bulk store of thread {}", current_));
-      stores.write_column = detector_->column_of(fmt::format("the end of a bulk store of thread {}", current_));
+      stores.read_column = detector_->column_of(fmt::format("a bulk store of thread {}", current_ % stride_), rank());
+      stores.write_column =
+          detector_->column_of(fmt::format("the end of a bulk store of thread {}", current_ % stride_), rank());
     }
     store.clock = detector_->fork(current_);
     note_store(store, stores);

@@ -2,14 +2,14 @@
 #pragma once
 
 #include "runtime/cuda/tensor_map.h"
-#include "runtime/sim/detector.h"
+#include "runtime/sim/cluster.h"
 
 #include <cstdint>
 #include <vector>
 
 namespace tilewright::sim {
 
-// 16 bytes of shared memory and what they are in global memory.
+// 16 bytes of shared memory and what they are in global memory (of a copy between blocks, in the other one's).
 struct Piece {
   unsigned char* shared = nullptr;
   unsigned char* global = nullptr;
@@ -21,7 +21,9 @@ struct BulkTransfer {
   std::vector<Piece> pieces;
   int thread = 0, line = 0;
   // Loads.
-  unsigned barrier = 0;
+  SharedPlace barrier = {};               // of the block that the load is for
+  int source_rank = -1;                   // of a copy between blocks
+  std::vector<unsigned char> value = {};  // of a store that ends as a load does: one piece
   bool fill_nan = false;
   Clock clock = {};
   // Stores.

@@ -54,15 +54,19 @@ Detector::Spare& Detector::spare() {
   return spare;
 }
 
-void Detector::begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes,
-                           int64_t margin_bytes) {
-  block_ = block;
+void Detector::begin_cluster(std::vector<SharedWindow> windows, int threads_of_block, int64_t shared_bytes,
+                             int64_t margin_bytes) {
+  ++cluster_;
+  for (const SharedWindow& w : windows) blocks_.push_back(w.block);
+  windows_ = std::move(windows);
+  threads_of_block_ = threads_of_block;
+  const int num_threads = threads_of_block * int(windows_.size());
   num_threads_ = columns_ = num_threads;
   names_.clear();
-  shared_ = shared;
+  launch_column_ = -1;
   shared_bytes_ = shared_bytes;
   margin_bytes_ = margin_bytes;
-  shared_cells_.assign(size_t((shared_bytes + shared_unit_bytes_ - 1) / shared_unit_bytes_), Cell());
+  shared_cells_.assign(windows_.size() * size_t(cells_of_window(shared_unit_bytes_)), Cell());
   clocks_.assign(size_t(num_threads) * size_t(num_threads), 0);
   floor_.assign(size_t(num_threads), num_threads == 1 ? 1 : 0);
   for (int t = 0; t < num_threads; ++t) clock(t)[size_t(t)] = 1;
@@ -87,7 +91,7 @@ void Detector::acquire(int thread, const Clock& from) {
 
 Detector::Cell& Detector::cell(const Memory& memory, int unit_bytes) {
   const int64_t index = memory.offset / unit_bytes;
-  if (memory.tensor < 0) return shared_cells_[size_t(index)];
+  if (memory.tensor < 0) return shared_cells_[size_t((-1 - memory.tensor) * cells_of_window(unit_bytes) + index)];
   auto& page = tensors_[size_t(memory.tensor)].pages[size_t(index / kCellsPerPage)];
   if (!page && !spare().pages.empty()) {
     page = std::move(spare().pages.back());
@@ -109,9 +113,11 @@ void Detector::for_cells(const void* at, unsigned bytes, const Event& event, con
       fn(cell(memory, unit), memory);
     }
   };
-  if (begin >= shared_ && begin + bytes <= shared_ + shared_bytes_) {
-    const int64_t offset = begin - shared_;
-    return holds(offset, bytes) ? each(-1, offset, unit_of_shared(offset, bytes)) : outside(at, bytes, event);
+  for (size_t r = 0; r < windows_.size(); ++r) {
+    const unsigned char* const shared = windows_[r].begin;
+    if (begin < shared || begin + bytes > shared + shared_bytes_) continue;
+    const int64_t offset = begin - shared;
+    return holds(offset, bytes) ? each(-1 - int(r), offset, unit_of_shared(offset, bytes)) : outside(at, bytes, event);
   }
   for (size_t t = 0; t < tensors_.size(); ++t) {
     const Region& r = tensors_[t].region;
@@ -179,17 +185,17 @@ void Detector::check(Cell& c, const Event& now, const Memory& memory) {
   if (c.write_time == 0) {
     if (memory.tensor < 0 && now.access != Access::write) {
       add({.kind = Finding::Kind::uninitialised,
-           .text = fmt::format("{} of block {} {} shared memory that nobody wrote", name_of(now.thread, block_), block_,
-                               verb_of(now.access, now.is_copy)),
+           .text = fmt::format("{} {} shared memory that nobody wrote", name_of(now), verb_of(now.access, now.is_copy)),
            .site = now.site,
            .memory = {memory}},
           now.site.value, 0);
     }
   } else if (c.pending) {
-    return report(now, memory, "copies asynchronously into", c.write_thread, c.write_block, c.write_site);
+    return report(now, memory, "copies asynchronously into", c.write_thread, c.write_cluster, c.write_site);
   } else if (!(c.write_atomic && now.access == Access::atomic && c.write_generic == is_generic(now)) &&
-             (c.write_block != block_ || !ordered(c.write_thread, c.write_time, now))) {
-    return report(now, memory, c.write_atomic ? "updates atomically" : "writes", c.write_thread, c.write_block,
+             !(c.write_cluster == cluster_ ? ordered(c.write_thread, c.write_time, now)
+                                           : is_past(c.write_cluster, now))) {
+    return report(now, memory, c.write_atomic ? "updates atomically" : "writes", c.write_thread, c.write_cluster,
                   c.write_site);
   } else if (!check_proxy(c, now, memory)) {
     return;
@@ -198,20 +204,21 @@ void Detector::check(Cell& c, const Event& now, const Memory& memory) {
 }
 
 void Detector::check_readers(Cell& c, const Event& now, const Memory& memory) {
-  if (c.foreign_block >= 0 && c.foreign_block != block_) {
-    return report(now, memory, "reads", c.foreign_thread, c.foreign_block, c.foreign_site);
+  if (c.foreign_cluster >= 0 && c.foreign_cluster != cluster_ && !is_past(c.foreign_cluster, now)) {
+    return report(now, memory, "reads", c.foreign_thread, c.foreign_cluster, c.foreign_site);
   }
   if (c.read_time == 0) return;
-  if (c.read_block != block_ || !ordered(c.read_thread, c.read_time, now)) {
-    return report(now, memory, "reads", c.read_thread, c.read_block, c.read_site);
+  if (!(c.read_cluster == cluster_ ? read_ordered(c.read_thread, c.read_time, now) : is_past(c.read_cluster, now))) {
+    return report(now, memory, "reads", c.read_thread, c.read_cluster, c.read_site);
   }
+  if (c.read_cluster != cluster_) return;
   for (int i = c.more_readers; i >= 0; i = readers_[size_t(i)].next) {
     const Readers& r = readers_[size_t(i)];
     if (r.time <= floor_of(now) && int(r.threads.size()) * 64 <= num_threads_) continue;
     for (size_t word = 0; word < r.threads.size(); ++word) {
       for (uint64_t left = r.threads[word]; left; left &= left - 1) {
         const int thread = int(word) * 64 + std::countr_zero(left);
-        if (!ordered(thread, r.time, now)) return report(now, memory, "reads", thread, block_, r.site);
+        if (!read_ordered(thread, r.time, now)) return report(now, memory, "reads", thread, cluster_, r.site);
       }
     }
   }
@@ -252,9 +259,9 @@ void Detector::add_reader(Cell& c, int thread, uint32_t time, Site site) {
 
 void Detector::note_read(Cell& c, const Event& now) {
   const uint32_t time = time_of(now);
-  if (c.read_time != 0 && c.read_block != block_) {
-    // One reader of another block stands for all of them: no block is ordered before another.
-    c.foreign_block = c.read_block;
+  if (c.read_time != 0 && c.read_cluster != cluster_) {
+    // One reader of another cluster stands for all of them: no cluster is ordered before another.
+    c.foreign_cluster = c.read_cluster;
     c.foreign_thread = c.read_thread;
     c.foreign_site = c.read_site;
     c.read_time = 0;
@@ -271,7 +278,7 @@ void Detector::note_read(Cell& c, const Event& now) {
     c.read_thread = uint16_t(now.thread);
     c.read_time = time;
     c.read_site = now.site;
-    c.read_block = int32_t(block_);
+    c.read_cluster = cluster_;
     return;
   }
   add_reader(c, now.thread, time, now.site);
@@ -281,12 +288,12 @@ void Detector::note_write(Cell& c, const Event& now) {
   c.write_thread = uint16_t(now.thread);
   c.write_time = time_of(now);
   c.write_site = now.site;
-  c.write_block = int32_t(block_);
+  c.write_cluster = cluster_;
   c.write_atomic = now.access == Access::atomic;
   c.write_generic = is_generic(now);
   c.pending = false;
   c.read_time = 0;
-  c.foreign_block = -1;
+  c.foreign_cluster = -1;
   free_readers(c);
 }
 
@@ -294,7 +301,10 @@ void Detector::note_write(Cell& c, const Event& now) {
 
 std::vector<Memory> Detector::memory_at(const void* at) const {
   const auto* const p = static_cast<const unsigned char*>(at);
-  if (p >= shared_ && p < shared_ + shared_bytes_) return {{-1, p - shared_}};
+  for (size_t r = 0; r < windows_.size(); ++r) {
+    const unsigned char* const shared = windows_[r].begin;
+    if (p >= shared && p < shared + shared_bytes_) return {{-1 - int(r), p - shared}};
+  }
   for (size_t t = 0; t < tensors_.size(); ++t) {
     const Region& r = tensors_[t].region;
     if (p >= r.begin && p < r.begin + r.bytes) return {{int(t), p - r.begin}};
@@ -310,8 +320,10 @@ void Detector::outside(const void* at, unsigned bytes, const Event& event) {
   };
   Memory memory;
   const char* verb = event.access == Access::read ? "reads" : "writes";
-  if (near(shared_, shared_bytes_, margin_bytes_)) {
-    memory = {-1, begin - shared_};
+  const auto window = std::ranges::find_if(
+      windows_, [&](const SharedWindow& w) { return near(w.begin, shared_bytes_, margin_bytes_); });
+  if (window != windows_.end()) {
+    memory = {-1 - int(window - windows_.begin()), begin - window->begin};
   } else {
     for (size_t t = 0; t < tensors_.size(); ++t) {
       const Region& r = tensors_[t].region;
@@ -321,26 +333,37 @@ void Detector::outside(const void* at, unsigned bytes, const Event& event) {
     if (memory.tensor < 0) return;
   }
   add({.kind = Finding::Kind::out_of_bounds,
-       .text = fmt::format("{} of block {} {} {} bytes outside of memory", name_of(event.thread, block_), block_, verb,
-                           bytes),
+       .text = fmt::format("{} {} {} bytes outside of memory", name_of(event), verb, bytes),
        .site = event.site,
        .memory = {memory}},
       event.site.value, 0);
 }
 
-std::string Detector::name_of(int column, int64_t block) const {
-  const std::string name = column >= num_threads_ && block == block_ ? names_[size_t(column - 3 * num_threads_)]
-                           : column >= num_threads_                  ? "asynchronous work"
-                                                                     : fmt::format("thread {}", column);
-  return block == block_ ? name : fmt::format("{} of block {}", name, block);
+int64_t Detector::block_of(int column, int32_t cluster) const {
+  size_t rank = 0;  // of asynchronous work of clusters that are gone nobody knows it
+  if (column < num_threads_)
+    rank = size_t(column / threads_of_block_);
+  else if (cluster == cluster_)
+    rank = size_t(names_[size_t(column - first_agent())].rank);
+  return blocks_[size_t(cluster) * windows_.size() + rank];
 }
 
-void Detector::report(const Event& now, const Memory& memory, const std::string& before, int thread, int64_t block,
+std::string Detector::name_of(int column, int32_t cluster, int64_t here) const {
+  const std::string name = column < num_threads_ ? fmt::format("thread {}", column % threads_of_block_)
+                           : cluster == cluster_ ? names_[size_t(column - first_agent())].name
+                                                 : "asynchronous work";
+  const int64_t block = block_of(column, cluster);
+  return block == here ? name : fmt::format("{} of block {}", name, block);
+}
+
+std::string Detector::name_of(const Event& now) const { return name_of(now.thread, cluster_, -1); }
+
+void Detector::report(const Event& now, const Memory& memory, const std::string& before, int thread, int32_t cluster,
                       Site site) {
-  const std::string other = name_of(thread, block);
+  const std::string other = name_of(thread, cluster, block_of(now.thread, cluster_));
   add({.kind = Finding::Kind::race,
-       .text = fmt::format("{} of block {} {}, {} {}, and nothing orders the two", name_of(now.thread, block_), block_,
-                           verb_of(now.access, now.is_copy), other, before),
+       .text = fmt::format("{} {}, {} {}, and nothing orders the two", name_of(now), verb_of(now.access, now.is_copy),
+                           other, before),
        .site = now.site,
        .memory = {memory},
        .notes = {{.text = fmt::format("{} {}", other, before), .site = site}}},

@@ -14,8 +14,13 @@
 // Agents read and write by the asynchronous proxy, where a thread's ordinary writes are seen only up to its last fence
 // of the proxy: clocks have a column for those times too, so that they travel with the order of threads.
 //
-// Blocks run one after the other here, and are unordered on a GPU: accesses of two blocks conflict unless both read or
-// both are atomic.
+// Clusters of blocks (a launch without has those of one block) run one after the other here, and are unordered on a
+// GPU: accesses of two clusters conflict unless both read or both are atomic. The threads of one cluster have clocks
+// for all of them. An arrival that is a release for its own block alone, at a barrier of another block, hands on that
+// reads and asynchronous work have ended, not what was written: a column for each thread says up to when.
+//
+// Of launches that follow each other through one detector, the later is ordered behind the earlier, unless it may start
+// before that ends: then for who waited for it, or knows of one who did.
 #pragma once
 
 #include "runtime/sim/findings.h"
@@ -45,6 +50,12 @@ struct Region {
 // Bytes of shared memory that hold a tile.
 struct SharedPart {
   int64_t begin = 0, end = 0;
+};
+
+// The shared memory of a block that runs, and the number of the block in its grid.
+struct SharedWindow {
+  const unsigned char* begin = nullptr;
+  int64_t block = 0;
 };
 
 using device::sim::Access;
@@ -77,9 +88,13 @@ class Detector {
   Detector& operator=(const Detector&) = delete;
   ~Detector();
 
-  // `margin_bytes` before and behind the block's shared memory belong to nobody.
-  void begin_block(int64_t block, int num_threads, const unsigned char* shared, int64_t shared_bytes,
-                   int64_t margin_bytes);
+  // A launch begins that follows those before. Not needed for the first. `programmatic`: it may start before the one in
+  // front of it has ended, and waits for that itself.
+  void begin_launch(bool programmatic);
+  // The blocks of a cluster begin, each with so many threads and so many bytes of shared memory, around which
+  // `margin_bytes` belong to nobody. Threads of the block of rank r are r * threads_of_block + 0, 1, 2, ...
+  void begin_cluster(std::vector<SharedWindow> windows, int threads_of_block, int64_t shared_bytes,
+                     int64_t margin_bytes);
 
   // ---- Order ----
   // What `thread` did is known to whoever joins `to`.
@@ -87,10 +102,18 @@ class Detector {
   // `thread` knows what was released to `from`.
   void acquire(int thread, const Clock& from);
   Clock no_clock() const { return Clock(size_t(columns_), 0); }
+  // Who joins `to` knows that what `thread` read and waited for has ended. Of clusters of several blocks.
+  void release_end(int thread, Clock& to);
+  // `to` knows of the ends that `from` knows of.
+  void join_end(Clock& to, const Clock& from);
+  // Whether what `thread` did at a time has ended for who knows `clock`.
+  bool has_ended(const Clock& clock, int thread, uint32_t time) const;
+  // `thread` waited for the launch in front.
+  void wait_for_launch(int thread);
 
   // ---- Agents ----
-  // A column for agents that `name` describes in reports, and that of a name that has one.
-  int column_of(const std::string& name);
+  // A column for agents of the block of this rank that `name` describes in reports, and that of a name that has one.
+  int column_of(const std::string& name, int rank);
   // What an agent knows that `thread` starts now.
   Clock fork(int thread);
   // What an agent knows that several threads start together: what all of them know.
@@ -123,11 +146,11 @@ class Detector {
   struct Cell {
     Site write_site, read_site, foreign_site;
     uint32_t write_time = 0, read_time = 0;  // 0: none
-    int32_t write_block = 0, foreign_block = -1;
+    int32_t write_cluster = 0, foreign_cluster = -1;
     uint16_t write_thread = 0, read_thread = 0, foreign_thread = 0;
     bool write_atomic = false, pending = false, write_generic = false;
-    int32_t read_block = 0;
-    int more_readers = -1;  // of the block of `read_block`, beside the one above
+    int32_t read_cluster = 0;
+    int more_readers = -1;  // of the cluster `read_cluster`, beside the one above
   };
   static constexpr int64_t kCellsPerPage = 1024;
   static constexpr int kCoarsestUnitBytes = 16;
@@ -157,6 +180,16 @@ class Detector {
     return before == now.thread || (before < num_threads_ && time <= floor_[t]) ||
            time <= clock(now.thread)[size_t(before)];
   }
+  // The same of a read, whose end is all that matters.
+  bool read_ordered(int before, uint32_t time, const Event& now) const {
+    if (ordered(before, time, now)) return true;
+    if (windows_.size() == 1 || before >= num_threads_) return false;
+    const int end = end_column(before);
+    return time <= (now.agent ? known(now.agent->clock, end) : end < columns_ ? known(now.thread, end) : 0);
+  }
+  // Whether what another cluster did is ordered before what one of the present one does: it belongs to a launch that
+  // has ended.
+  bool is_past(int32_t cluster, const Event& now) const;
   uint32_t known(int thread, int column) const { return clock(thread)[size_t(column)]; }
   static uint32_t known(const Clock& clock, int column) {
     return size_t(column) < clock.size() ? clock[size_t(column)] : 0;
@@ -173,15 +206,24 @@ class Detector {
   }
   // The columns, behind those of threads, of what they wrote in sight of the asynchronous proxy.
   int fenced_column(int thread, bool shared) const { return num_threads_ * (shared ? 1 : 2) + thread; }
+  // Of clusters of several blocks, behind those: of what they did that has ended.
+  int end_column(int thread) const { return num_threads_ * 3 + thread; }
+  int first_agent() const { return num_threads_ * (windows_.size() == 1 ? 3 : 4); }
+  void add_thread_columns();
   void add_columns(int count);
   static bool is_generic(const Event& now) { return now.agent == nullptr || now.agent->generic; }
   bool check_proxy(const Cell& c, const Event& now, const Memory& memory);
-  std::string name_of(int column, int64_t block) const;
+  // The number of the block in its grid.
+  int64_t block_of(int column, int32_t cluster) const;
+  // With its block, where that is not `here`.
+  std::string name_of(int column, int32_t cluster, int64_t here) const;
+  std::string name_of(const Event& now) const;  // with its block
   template <class Function>
   void for_cells(const void* at, unsigned bytes, const Event& event, const Function& fn);
   Cell& cell(const Memory& memory, int unit_bytes);
   // The bytes of a cell that accesses at `offset` are kept in. Cells are split where an access is smaller.
   int unit_of_shared(int64_t offset, unsigned bytes);
+  int64_t cells_of_window(int unit_bytes) const { return (shared_bytes_ + unit_bytes - 1) / unit_bytes; }
   int unit_of_tensor(size_t tensor, int64_t offset, unsigned bytes);
   Cell copy_of(const Cell& c);
   void check(Cell& c, const Event& now, const Memory& memory);
@@ -196,22 +238,33 @@ class Detector {
     const auto at = [&](int64_t byte) { return size_t(byte) < held_.size() && held_[size_t(byte)]; };
     return held_.empty() || (at(offset) && at(offset + bytes - 1));
   }
-  void report(const Event& now, const Memory& memory, const std::string& before, int thread, int64_t block, Site site);
+  void report(const Event& now, const Memory& memory, const std::string& before, int thread, int32_t cluster,
+              Site site);
   void add(Finding finding, uint64_t first, uint64_t second);
 
   std::vector<Global> tensors_;
   int shared_unit_bytes_, finest_shared_unit_bytes_;
   int64_t red_zone_bytes_;
-  int64_t block_ = 0;
-  int num_threads_ = 0;
-  const unsigned char* shared_ = nullptr;
+  int32_t cluster_ = -1;         // of all launches, in order of their runs
+  std::vector<int64_t> blocks_;  // of all clusters
+  std::vector<SharedWindow> windows_;
+  int num_threads_ = 0, threads_of_block_ = 0;  // of the cluster
   int64_t shared_bytes_ = 0, margin_bytes_ = 0;
-  std::vector<bool> held_;  // by byte of shared memory; empty: all
-  std::vector<Cell> shared_cells_;
+  // Launches that have ended for all in this one are those before the first cluster `past_`; for those who waited also
+  // those from `gap_` on.
+  int32_t launch_ = 0, past_ = 0, gap_ = 0;
+  bool programmatic_ = false, waited_ = false;
+  int launch_column_ = -1;
+  std::vector<bool> held_;          // by byte of shared memory; empty: all
+  std::vector<Cell> shared_cells_;  // of one window behind the other
   std::vector<uint32_t> clocks_;
-  int columns_ = 0;  // of each clock: threads, then from the first agent or fence on two more each, agents
-  std::vector<std::string> names_;  // of the columns of agents
-  std::vector<uint32_t> floor_;     // the smallest entry of each clock
+  int columns_ = 0;  // of each clock: threads, then from the first agent or fence on more of each, agents
+  struct AgentName {
+    std::string name;
+    int rank;
+  };
+  std::vector<AgentName> names_;  // of the columns of agents
+  std::vector<uint32_t> floor_;   // the smallest entry of each clock
   std::vector<Readers> readers_;
   int free_readers_ = -1;
   std::vector<Finding> findings_;

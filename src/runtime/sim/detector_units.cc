@@ -33,10 +33,12 @@ Detector::Cell Detector::copy_of(const Cell& c) {
 int Detector::unit_of_shared(int64_t offset, unsigned bytes) {
   const int coarse = shared_unit_bytes_, unit = needed_unit(offset, bytes, coarse, finest_shared_unit_bytes_);
   if (unit >= coarse) return coarse;
-  std::vector<Cell> before(size_t((shared_bytes_ + unit - 1) / unit));
+  const auto cells = size_t(cells_of_window(unit)), coarse_cells = size_t(cells_of_window(coarse));
+  std::vector<Cell> before(windows_.size() * cells);
   before.swap(shared_cells_);
-  for (size_t i = 0; i < shared_cells_.size(); ++i)
-    shared_cells_[i] = copy_of(before[i * size_t(unit) / size_t(coarse)]);
+  for (size_t i = 0; i < shared_cells_.size(); ++i) {
+    shared_cells_[i] = copy_of(before[i / cells * coarse_cells + i % cells * size_t(unit) / size_t(coarse)]);
+  }
   for (Cell& c : before) free_readers(c);
   return shared_unit_bytes_ = unit;
 }
@@ -52,7 +54,7 @@ int Detector::unit_of_tensor(size_t tensor, int64_t offset, unsigned bytes) {
     if (!before[p]) continue;
     for (size_t i = 0; i < before[p]->size(); ++i) {
       Cell& c = (*before[p])[i];
-      if (c.write_time == 0 && c.read_time == 0 && c.foreign_block < 0) continue;
+      if (c.write_time == 0 && c.read_time == 0 && c.foreign_cluster < 0) continue;
       const int64_t begin = (int64_t(p) * kCellsPerPage + int64_t(i)) * coarse;
       const int64_t end = std::min(begin + coarse, global.region.bytes);
       for (int64_t at = begin; at < end; at += unit) cell({int(tensor), at}, unit) = copy_of(c);

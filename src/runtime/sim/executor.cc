@@ -27,21 +27,22 @@ bool same_form(WarpOp op, const Lane& a, const Lane& b) {
              a.operands == b.operands && (a.a == nullptr) == (b.a == nullptr);
     case WarpOp::wgmma_wait:
     case WarpOp::more_registers:
-    case WarpOp::fewer_registers: return a.n == b.n;
+    case WarpOp::fewer_registers:
+    case WarpOp::cluster_arrive: return a.n == b.n;
     case WarpOp::multiply: return std::tie(p.m, p.n, p.k, p.a, p.b, p.d) == std::tie(q.m, q.n, q.k, q.a, q.b, q.d);
     default: return true;
   }
+}
+
+// Operations that do not wait for lanes that have ended.
+bool is_of_living(WarpOp op) {
+  return op == WarpOp::sync || op == WarpOp::cluster_arrive || op == WarpOp::cluster_wait;
 }
 
 // NaN as a float of any width, -1 as an integer: what nobody wrote shows in the result.
 constexpr int kPoison = 0xff;
 
 }  // namespace
-
-Executor& Executor::mine() {
-  thread_local Executor executor;
-  return executor;
-}
 
 std::optional<Finding> Executor::run(const Code& code, const Block& block, void* const* arguments,
                                      const SimAdversary& adversary, Detector* detector, WarpCounter* counter) {
@@ -54,61 +55,10 @@ std::optional<Finding> Executor::run(const Code& code, const Block& block, void*
   generator_.seed(adversary.seed + 0x9e3779b97f4a7c15u * (block.block.x + 1));
   finding_.reset();
   prepare(block);
-  if (num_threads_ == 0) return std::nullopt;
-  current_ = next();
-  *view_ = &current().view;
-  stacks_.switch_stack(&main_stack_, current().stack);
+  if (finding_ || num_threads_ == 0) return std::move(finding_);
+  run_hosts();
   if (counter_) counter_->end_block();
   return std::move(finding_);
-}
-
-void Executor::prepare(const Block& block) {
-  num_threads_ = num_alive_ = int(block.threads.x * block.threads.y * block.threads.z);
-  num_warps_ = (num_threads_ + kWarpSize - 1) / kWarpSize;
-  stacks_.reserve(num_threads_);
-  if (fibers_.size() < size_t(num_threads_)) fibers_.resize(size_t(num_threads_));
-  warps_ = {};
-  barriers_ = {};
-  mbarriers_.clear();
-  mbarrier_times_.clear();
-  arrivals_.clear();
-  loads_.clear();
-  failed_tests_ = quiet_steps_ = 0;
-  products_ = {};
-  orders_ = {};
-  registers_ = {};
-  wanted_registers_ = {};
-  waiting_for_registers_ = {};
-  current_ = -1;  // before the first, whatever this thread of the host ran before
-  shared_memory_ = code_.shared();
-  view_ = code_.thread();
-  std::memset(shared_memory_ - code_.margin_bytes, kPoison, size_t(code_.shared_bytes + 2 * code_.margin_bytes));
-  if (detector_) {
-    const int64_t number =
-        block.block.x + int64_t(block.grid.x) * (block.block.y + int64_t(block.grid.y) * block.block.z);
-    detector_->begin_block(number, num_threads_, shared_memory_, code_.shared_bytes, code_.margin_bytes);
-  }
-  if (counter_) counter_->begin_block(num_threads_, shared_memory_, code_.shared_bytes);
-  for (int t = 0; t < num_threads_; ++t) {
-    Fiber& fiber = fibers_[size_t(t)];
-    const auto n = unsigned(t);
-    fiber.stack = stacks_.prepare(t, fiber_main);
-    fiber.view = {
-        .thread = {n % block.threads.x, n / block.threads.x % block.threads.y, n / (block.threads.x * block.threads.y)},
-        .block = block.block,
-        .block_dim = block.threads,
-        .grid_dim = block.grid};
-    fiber.ended = false;
-    fiber.wait = Fiber::Wait::nothing;
-    fiber.asks_active = false;
-    fiber.copies.clear();
-    fiber.group_ends.clear();
-    fiber.copies_waited = 0;
-    fiber.copies_arrived.clear();
-    fiber.stores = {};
-    warps_[size_t(t / kWarpSize)].exists |= 1u << t % kWarpSize;
-  }
-  for (Warp& warp : warps_) warp.alive = warp.runnable = warp.exists;
 }
 
 void Executor::fiber_main() {
@@ -125,15 +75,21 @@ void Executor::end_fiber() {
   warp().alive &= ~bit;
   warp().runnable &= ~bit;
   --num_alive_;
+  BlockState& own = block();
+  --own.num_alive;
+  if (detector_ && blocks_.size() > 1) detector_->release(current_, own.at_end);
   // Those who wait for all that have not ended wait for one less.
   for (unsigned id = 0; id < kNumBarriers; ++id) {
-    Barrier& b = barriers_[id];
-    if (b.whole_block && b.arrived > 0 && b.arrived >= unsigned(num_alive_)) finish_barrier(id);
+    Barrier& b = own.barriers[id];
+    if (b.whole_block && b.arrived > 0 && b.arrived >= unsigned(own.num_alive)) finish_barrier(rank(), id);
   }
   for (uint32_t waiting = warp().arrived; waiting; waiting &= waiting - 1) {
     const int lane = std::countr_zero(waiting);
-    if ((warp().arrived >> lane & 1) && lane_of_warp(lane).op == WarpOp::sync) try_warp_op(lane_of_warp(lane));
+    if ((warp().arrived >> lane & 1) && is_of_living(lane_of_warp(lane).op)) try_warp_op(lane_of_warp(lane));
   }
+  if (fiber.at_cluster == Fiber::AtCluster::arrived) --cluster_barrier_.arrived;
+  finish_cluster_barrier();
+  if (own.num_alive == 0) end_block(rank());
   void* unused = nullptr;
   go_on(&unused);
   std::abort();  // nobody goes on with a fiber that ended
@@ -141,8 +97,9 @@ void Executor::end_fiber() {
 
 void Executor::stop(Finding finding) {
   finding_ = std::move(finding);
+  over_ = true;
   void* unused = nullptr;
-  stacks_.switch_stack(&unused, main_stack_);
+  leave(&unused);
   std::abort();
 }
 
@@ -156,20 +113,39 @@ int Executor::next_of(uint32_t runnable, int warp) const {
   return warp * kWarpSize + lane;
 }
 
+// Of the block whose warps begin there, a bit for each warp that can run.
+uint32_t Executor::runnable_in(int first_warp) const {
+  uint32_t out = 0;
+  for (int w = 0; w < num_warps_; ++w) out |= uint32_t(warps_[size_t(first_warp + w)].runnable != 0) << w;
+  return out;
+}
+
+// A block that can run: mostly the one that does, as every other choice costs a switch of threads of the host.
+int Executor::random_block() {
+  if (blocks_.size() == 1) return 0;
+  std::vector<int> can_run;
+  for (int r = 0; r < int(blocks_.size()); ++r) {
+    if (runnable_in(r * num_warps_) != 0) can_run.push_back(r);
+  }
+  constexpr uint64_t kStay = 16;
+  if (current_ >= 0 && random(kStay) != 0 && runnable_in(rank() * num_warps_) != 0) return rank();
+  return can_run.empty() ? 0 : can_run[size_t(random(can_run.size()))];
+}
+
 int Executor::next() {
   if (adversary_.schedule == SimSchedule::random) {
-    uint32_t runnable_warps = 0;
-    for (int w = 0; w < num_warps_; ++w) runnable_warps |= uint32_t(warps_[size_t(w)].runnable != 0) << w;
+    const int first = random_block() * num_warps_;
+    uint32_t runnable_warps = runnable_in(first);
     if (runnable_warps == 0) return -1;
     for (uint64_t skip = random(uint64_t(std::popcount(runnable_warps))); skip > 0; --skip)
       runnable_warps &= runnable_warps - 1;
-    const int w = std::countr_zero(runnable_warps);
+    const int w = first + std::countr_zero(runnable_warps);
     uint32_t lanes = warps_[size_t(w)].runnable;
     for (uint64_t skip = random(uint64_t(std::popcount(lanes))); skip > 0; --skip) lanes &= lanes - 1;
     return w * kWarpSize + std::countr_zero(lanes);
   }
   if (adversary_.schedule == SimSchedule::reverse) {
-    for (int w = num_warps_ - 1; w >= 0; --w) {
+    for (int w = int(warps_.size()) - 1; w >= 0; --w) {
       if (warps_[size_t(w)].runnable) return next_of(warps_[size_t(w)].runnable, w);
     }
     return -1;
@@ -180,8 +156,9 @@ int Executor::next() {
   if (adversary_.schedule == SimSchedule::greedy && warps_[size_t(own)].runnable) {
     return next_of(warps_[size_t(own)].runnable, own);
   }
-  for (int k = 1; k <= num_warps_; ++k) {
-    const int w = (own + k) % num_warps_;
+  const int num_warps = int(warps_.size());
+  for (int k = 1; k <= num_warps; ++k) {
+    const int w = (own + k) % num_warps;
     if (warps_[size_t(w)].runnable) return next_of(warps_[size_t(w)].runnable, w);
   }
   return -1;
@@ -203,21 +180,24 @@ void Executor::go_on(void** save) {
   int id = next();
   while (id < 0 && num_alive_ > 0 && (int(complete_one()) | int(wake_resting()))) id = next();
   if (id < 0) {
-    if (num_alive_ > 0)
-      finding_ = deadlock();
-    else
-      end_block();
-    stacks_.switch_stack(save, main_stack_);
+    if (num_alive_ > 0) finding_ = deadlock();
+    over_ = true;
+    leave(save);
     return;
   }
   if (id == current_ && !current().ended) {
     current().wait = Fiber::Wait::nothing;
     return;
   }
+  if (rank_of(id) != rank()) {
+    next_ = id;
+    leave(save);
+    return;
+  }
   current_ = id;
   Fiber& fiber = current();
   fiber.wait = Fiber::Wait::nothing;
-  *view_ = &fiber.view;
+  *block().view = &fiber.view;
   stacks_.switch_stack(save, fiber.stack);
 }
 
@@ -251,15 +231,15 @@ uint32_t Executor::active_mask(int line) {
 
 // Whether this thread's coming ends the phase.
 bool Executor::arrive_at(unsigned id, unsigned threads, int line) {
-  Barrier& b = barriers_[id];
+  Barrier& b = block().barriers[id];
   const bool whole_block = threads == 0;
   if (b.arrived == 0) {
     b.expected = threads;
     b.whole_block = whole_block;
   } else if (b.expected != threads) {
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("thread {} comes to barrier {} with a count of {}, others in this phase with {}",
-                              current_, id, threads, b.expected),
+          .text = fmt::format("{} comes to barrier {} with a count of {}, others in this phase with {}",
+                              name_of(current_), id, threads, b.expected),
           .site = Site::line(line)});
   }
   if (detector_) {
@@ -267,7 +247,7 @@ bool Executor::arrive_at(unsigned id, unsigned threads, int line) {
     detector_->release(current_, b.clock);
   }
   ++b.arrived;
-  const unsigned expected = whole_block ? unsigned(num_alive_) : threads;
+  const unsigned expected = whole_block ? unsigned(block().num_alive) : threads;
   if (b.arrived > expected) {
     stop({.kind = Finding::Kind::misuse,
           .text = fmt::format("{} threads came to barrier {}, which counts {}", b.arrived, id, expected),
@@ -276,17 +256,19 @@ bool Executor::arrive_at(unsigned id, unsigned threads, int line) {
   return b.arrived == expected;
 }
 
-void Executor::finish_barrier(unsigned id) {
-  Barrier& b = barriers_[id];
+void Executor::finish_barrier(int rank, unsigned id) {
+  Barrier& b = blocks_[size_t(rank)].barriers[id];
+  const int first_warp = rank * num_warps_, first_fiber = rank * stride_;
   for (int w = 0; w < num_warps_; ++w) {
     const uint32_t waiting = b.waiting[size_t(w)];
-    if (counter_ && waiting && waiting == warps_[size_t(w)].alive) counter_->meet(w);
-    warps_[size_t(w)].runnable |= waiting;
+    Warp& warp = warps_[size_t(first_warp + w)];
+    if (counter_ && waiting && waiting == warp.alive) counter_->meet(w);
+    warp.runnable |= waiting;
   }
   for (int t = 0; t < num_threads_; ++t) {
     if (!(b.waiting[size_t(t / kWarpSize)] >> t % kWarpSize & 1)) continue;
-    fibers_[size_t(t)].vote_result = b.count | (b.all ? 0x10000u : 0);
-    if (detector_) detector_->acquire(t, b.clock);
+    fibers_[size_t(first_fiber + t)].vote_result = b.count | (b.all ? 0x10000u : 0);
+    if (detector_) detector_->acquire(first_fiber + t, b.clock);
   }
   b = {};
 }
@@ -295,16 +277,16 @@ unsigned Executor::barrier(unsigned id, unsigned threads, BlockVote vote, unsign
   if (counter_) counter_->barrier(current_, Site::line(line));
   note_quiet_step(Site::line(line));
   const bool last = arrive_at(id, threads, line);
-  Barrier& b = barriers_[id];
+  Barrier& b = block().barriers[id];
   if (vote != BlockVote::none) {
     b.count += x != 0;
     b.all = b.all && x != 0;
   }
   Fiber& fiber = current();
   fiber.barrier = uint8_t(id);
-  b.waiting[size_t(current_ / kWarpSize)] |= 1u << current_ % kWarpSize;
+  b.waiting[size_t(warp_in_block(current_ / kWarpSize))] |= 1u << current_ % kWarpSize;
   if (last)
-    finish_barrier(id);
+    finish_barrier(rank(), id);
   else
     wait(Fiber::Wait::barrier, line);
   const unsigned count = fiber.vote_result & 0xffffu, all = fiber.vote_result >> 16;
@@ -319,7 +301,7 @@ unsigned Executor::barrier(unsigned id, unsigned threads, BlockVote vote, unsign
 
 void Executor::barrier_arrive(unsigned id, unsigned threads, int line) {
   if (counter_) counter_->barrier(current_, Site::line(line));
-  if (arrive_at(id, threads, line)) finish_barrier(id);
+  if (arrive_at(id, threads, line)) finish_barrier(rank(), id);
 }
 
 // ---- Warps ----
@@ -332,15 +314,16 @@ void Executor::warp_op(WarpOp op, Lane* lane, int line) {
   fiber.lane = lane;
   fiber.line = line;
   if (!(lane->mask >> own & 1)) {
-    stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("thread {} (lane {}) is not in the mask {:#x} that it names", current_, own, lane->mask),
-          .site = Site::line(line)});
+    stop(
+        {.kind = Finding::Kind::misuse,
+         .text = fmt::format("{} (lane {}) is not in the mask {:#x} that it names", name_of(current_), own, lane->mask),
+         .site = Site::line(line)});
   }
   const uint32_t absent = lane->mask & ~warp().exists;
   if (absent && op != WarpOp::sync) {
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("thread {} names lanes {:#x}, which its warp does not have: the block has {} threads",
-                              current_, absent, num_threads_),
+          .text = fmt::format("{} names lanes {:#x}, which its warp does not have: the block has {} threads",
+                              name_of(current_), absent, num_threads_),
           .site = Site::line(line)});
   }
   warp().arrived |= 1u << own;
@@ -351,22 +334,23 @@ void Executor::warp_op(WarpOp op, Lane* lane, int line) {
 bool Executor::try_warp_op(Fiber& fiber) {
   Warp& w = warp();
   const uint32_t named = fiber.lane->mask;
-  const uint32_t mask = fiber.op == WarpOp::sync ? named & w.alive : named;
+  const uint32_t mask = is_of_living(fiber.op) ? named & w.alive : named;
   if ((w.arrived & mask) != mask) return false;
   for (uint32_t left = mask; left; left &= left - 1) {
     const Fiber& other = lane_of_warp(std::countr_zero(left));
     const bool same = other.op == fiber.op && other.lane->mask == named;
     if (same && same_form(fiber.op, *fiber.lane, *other.lane)) continue;
     if (same) {
-      stop({.kind = Finding::Kind::misuse,
-            .text = fmt::format("lanes of warp {} come to one operation {}in different forms", current_ / kWarpSize,
-                                fiber.op < WarpOp::wgmma_wait ? "on matrices " : ""),
-            .site = Site::line(fiber.line),
-            .notes = {{.text = "the other", .site = Site::line(other.line)}}});
+      stop(
+          {.kind = Finding::Kind::misuse,
+           .text = fmt::format("lanes of {} come to one operation {}in different forms",
+                               name_of_warp(current_ / kWarpSize), fiber.op < WarpOp::wgmma_wait ? "on matrices " : ""),
+           .site = Site::line(fiber.line),
+           .notes = {{.text = "the other", .site = Site::line(other.line)}}});
     }
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("lanes of warp {} come to different operations, or name different masks: {:#x} and {:#x}",
-                              current_ / kWarpSize, named, other.lane->mask),
+          .text = fmt::format("lanes of {} come to different operations, or name different masks: {:#x} and {:#x}",
+                              name_of_warp(current_ / kWarpSize), named, other.lane->mask),
           .site = Site::line(fiber.line),
           .notes = {{.text = "the other", .site = Site::line(other.line)}}});
   }
@@ -398,7 +382,7 @@ void Executor::run_warp_op(WarpOp op, uint32_t mask) {
 }
 
 unsigned char* Executor::shared_of_thread(int thread, unsigned address, unsigned bytes, Access access, int line) {
-  unsigned char* const at = shared_at(thread, address, bytes, line);
+  unsigned char* const at = shared_at(thread, place_in_block(thread, address, line), bytes, line);
   if (access == Access::write) note_change();
   // An atomic is watched where it takes place.
   if (detector_ && access != Access::atomic) detector_->access(thread, at, bytes, access, Site::line(line));
@@ -415,7 +399,7 @@ void Executor::access(const void* at, unsigned bytes, unsigned alignment, Access
 
 void Executor::misaligned(const void* at, unsigned bytes, unsigned alignment, Site site) {
   Finding finding{.kind = Finding::Kind::misuse,
-                  .text = fmt::format("thread {} accesses {} bytes at an address that is no multiple of {}", current_,
+                  .text = fmt::format("{} accesses {} bytes at an address that is no multiple of {}", name_of(current_),
                                       bytes, alignment),
                   .site = site};
   if (detector_) finding.memory = detector_->memory_at(at);
@@ -433,14 +417,15 @@ unsigned long long Executor::atomic(device::sim::AtomicOp op, device::sim::Numbe
   return before;
 }
 
-unsigned char* Executor::shared_at(int thread, unsigned address, unsigned bytes, int line) {
+unsigned char* Executor::shared_at(int thread, SharedPlace place, unsigned bytes, int line) {
+  const unsigned address = place.offset();
   const bool inside = int64_t(address) + bytes <= code_.shared_bytes;
-  if (inside && address % bytes == 0) return shared_memory_ + address;
+  if (inside && address % bytes == 0) return blocks_[size_t(place.rank())].shared + address;
   stop({.kind = Finding::Kind::out_of_bounds,
-        .text = inside ? fmt::format("thread {} accesses {} bytes at address {} of shared memory, no multiple of {}",
-                                     thread, bytes, address, bytes)
-                       : fmt::format("thread {} accesses {} bytes at address {} of shared memory, which has {}", thread,
-                                     bytes, address, code_.shared_bytes),
+        .text = inside ? fmt::format("{} accesses {} bytes at address {} of shared memory, no multiple of {}",
+                                     name_of(thread), bytes, address, bytes)
+                       : fmt::format("{} accesses {} bytes at address {} of shared memory, which has {}",
+                                     name_of(thread), bytes, address, code_.shared_bytes),
         .site = Site::line(line)});
 }
 
@@ -461,11 +446,11 @@ void Executor::copy_async(unsigned to, const void* from, unsigned bytes, unsigne
   }
   if (valid_bytes > 0 && reinterpret_cast<uintptr_t>(from) % bytes != 0) {
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("thread {} copies {} bytes from {}, no multiple of {}", current_, bytes,
+          .text = fmt::format("{} copies {} bytes from {}, no multiple of {}", name_of(current_), bytes,
                               reinterpret_cast<uintptr_t>(from), bytes),
           .site = Site::line(line)});
   }
-  PendingCopy copy{.to = shared_at(current_, to, bytes, line),
+  PendingCopy copy{.to = shared_at(current_, place_in_block(current_, to, line), bytes, line),
                    .from = static_cast<const unsigned char*>(from),
                    .bytes = uint8_t(bytes),
                    .valid_bytes = uint8_t(valid_bytes),

@@ -1,16 +1,18 @@
-// The state of the block that a thread of the host runs.
+// The state of the blocks, one or those of a cluster, that run together.
 #pragma once
 
 #include "runtime/sim/counters.h"
 #include "runtime/sim/detector.h"
 #include "runtime/sim/fiber.h"
 #include "runtime/sim/bulk_copies.h"
+#include "runtime/sim/cluster.h"
 #include "runtime/sim/machine.h"
 #include "runtime/sim/mbarrier.h"
 #include "runtime/sim/wgmma.h"
 
 #include <array>
 #include <bit>
+#include <deque>
 #include <map>
 #include <memory>
 #include <random>
@@ -21,7 +23,7 @@ namespace tilewright::sim {
 struct TensorBox;
 struct Waiting;
 
-constexpr int kWarpSize = 32, kMaxWarps = 32, kNumBarriers = 16;
+constexpr int kWarpSize = 32;
 
 // One cp.async that has not taken place.
 struct PendingCopy {
@@ -38,11 +40,12 @@ struct Fiber {
   device::sim::ThreadView view = {};
   bool ended = false;
   // What it waits for.
-  enum class Wait : uint8_t { nothing, barrier, warp, others, mbarrier, products, registers };
+  enum class Wait : uint8_t { nothing, barrier, warp, others, mbarrier, products, registers, cluster };
   Wait wait = Wait::nothing;
   uint8_t barrier = 0;
-  unsigned mbarrier = 0;   // its address
-  unsigned registers = 0;  // that it asks for
+  SharedPlace mbarrier = {};
+  bool cluster_scope = false;  // of the wait for it
+  unsigned registers = 0;      // that it asks for
   int line = 0;
   device::sim::WarpOp op = device::sim::WarpOp::sync;
   device::sim::Lane* lane = nullptr;
@@ -54,6 +57,11 @@ struct Fiber {
   uint64_t copies_waited = 0;        // of all that the thread started
   Clock copies_arrived;              // the times of the mbarriers that copies arrived at
   BulkStores stores;
+  // At the barrier of the cluster.
+  enum class AtCluster : uint8_t { away, arrived, released };
+  AtCluster at_cluster = AtCluster::away;
+  int cluster_waits = 0;  // that it came back from
+  Clock fenced;           // what it knew at its last fence of the cluster or wider
 };
 
 struct Warp {
@@ -62,16 +70,6 @@ struct Warp {
   uint32_t runnable = 0;  // could run now
   uint32_t resting = 0;   // could run, but let the others come first
   uint32_t arrived = 0;   // wait in an operation of the warp
-};
-
-// PTX: barriers of a block. A phase ends when `expected` threads have come.
-struct Barrier {
-  unsigned expected = 0;  // of this phase; 0: none came yet
-  bool whole_block = false;
-  unsigned arrived = 0;  // that wait, and that only arrived
-  std::array<uint32_t, kMaxWarps> waiting = {};
-  unsigned all = 1, count = 0;  // votes
-  Clock clock = {};             // of those that came
 };
 
 class Executor {
@@ -111,16 +109,22 @@ class Executor {
   // What lies on the fiber's stack is not destroyed: nothing there may own memory.
   [[noreturn]] void stop(Finding finding);
   [[noreturn]] void refuse(std::string text, int line);  // with one of misuse
-  [[noreturn]] void unsupported(const char* what, int line);
   // ---- mbarrier.cc ----
   unsigned mbarrier(device::sim::MbarrierOp op, unsigned address, unsigned x, int line);
   void fence(device::sim::Fence fence);
+  void wait_for_grid();
   // Lets the others run until none of them can.
   void rest(int line);
   // ---- spinning.cc ----
   // An array of a thread, its registers, is indexed beside its end. Does not return.
   [[noreturn]] void outside_of_array(int64_t index, int line);
+  // ---- cluster.cc ----
+  void cluster_arrive(bool relaxed, int line);
+  void cluster_wait(int line);
+  unsigned map_shared(unsigned address, unsigned rank, int line);
+  unsigned char* shared_of_cluster(unsigned address, unsigned bytes, Access access, int line);
   // ---- bulk_copies.cc ----
+  void store_async(unsigned to, const void* x, unsigned bytes, unsigned barrier, int line);
   void bulk_copy(const device::sim::BulkCopy& copy, int line);
   void bulk_commit();
   void bulk_wait(unsigned pending, bool read_only);
@@ -133,59 +137,92 @@ class Executor {
   static void fiber_main();
   unsigned char* shared_of_thread(int thread, unsigned address, unsigned bytes, Access access, int line);
   void prepare(const Block& block);
+  void prepare_thread(const Block& block, int rank, unsigned thread);
   [[noreturn]] void end_fiber();
   void wait(Fiber::Wait why, int line);
   void go_on(void** save);
   int next();
+  uint32_t runnable_in(int first_warp) const;
+  int random_block();
   int next_of(uint32_t runnable, int warp) const;
   bool wake_resting();
-  void finish_barrier(unsigned id);
+  void finish_barrier(int rank, unsigned id);
   bool arrive_at(unsigned id, unsigned threads, int line);
   bool try_warp_op(Fiber& fiber);
   void run_warp_op(device::sim::WarpOp op, uint32_t mask);
   Finding deadlock() const;
   Finding::Note describe(const Waiting& waiting) const;
   static void complete(PendingCopy& copy);
-  unsigned char* shared_at(int thread, unsigned address, unsigned bytes, int line);
+  unsigned char* shared_at(int thread, SharedPlace place, unsigned bytes, int line);
   void sync_clocks(uint32_t mask);
   uint64_t random(uint64_t below);
 
   // ---- Asynchronous work, which takes place when the adversary says so ----
   bool completes_now();
   bool complete_one();  // false: there is none
-  std::optional<Finding> unfinished() const;
-  void end_block();
+  std::optional<Finding> unfinished(int rank) const;
+  void end_block(int rank);
+
+  // ---- cluster.cc ----
+  // Fibers of the block of rank r are r * stride_ + thread, and none where a last warp has fewer lanes.
+  int rank_of(int fiber) const { return fiber / stride_; }
+  int rank() const { return rank_of(current_); }
+  BlockState& block() { return blocks_[size_t(rank())]; }
+  int rank_of_warp(int warp) const { return warp / num_warps_; }
+  int warp_in_block(int warp) const { return warp % num_warps_; }
+  int first_of_warpgroup(int warp) const {
+    return warp - warp_in_block(warp) + warp_in_block(warp) / kWarpsOfGroup * kWarpsOfGroup;
+  }
+  std::string name_of(int fiber) const;  // "thread 3", in a cluster "thread 3 of block 1"
+  std::string name_of_warp(int warp) const;
+  std::string of_block(int rank) const;  // "", in a cluster " of block 1"
+  SharedPlace place_in_block(int fiber, unsigned address, int line);
+  SharedPlace place_in_cluster(unsigned address, int line);
+  void visit(int rank, int line);
+  void check_visits(int rank);
+  void finish_cluster_barrier();
+  void run_hosts();
+  void serve(int rank);
+  void leave(void** save);
 
   // ---- mbarrier.cc ----
-  static uint64_t mark_of(unsigned address);
-  Mbarrier& mbarrier_at(unsigned address, const char* verb, int line);
-  void check_init_is_known(unsigned address, const Mbarrier& b, const char* verb, int line);
-  void init_mbarrier(unsigned address, unsigned arrivals, int line);
-  void invalidate_mbarrier(unsigned address, int line);
+  static uint64_t mark_of(SharedPlace place);
+  Mbarrier& mbarrier_at(SharedPlace place, const char* verb, int line);
+  void check_init_is_known(SharedPlace place, const Mbarrier& b, const char* verb, int line);
+  void init_mbarrier(SharedPlace place, unsigned arrivals, int line);
+  void invalidate_mbarrier(SharedPlace place, int line);
+  void arrive_from_afar(SharedPlace place, bool release, int line);
   void add_bytes(Mbarrier& b, int64_t bytes, int line);
-  void arrive(unsigned address, unsigned count, int line);
-  void end_phase_if_complete(Mbarrier& b);
+  void arrive(SharedPlace place, unsigned count, int line);
+  void end_phase_if_complete(SharedPlace place, Mbarrier& b);
+  void acquire_phase(int fiber, const Mbarrier& b, bool cluster_scope);
   static bool has_ended(const Mbarrier& b, unsigned parity);
   void check_parity(unsigned parity, int line);
-  unsigned test_mbarrier(unsigned address, unsigned parity, int line);
-  void wait_for_mbarrier(unsigned address, unsigned parity, int line);
+  unsigned test_mbarrier(SharedPlace place, unsigned parity, int line);
+  void wait_for_mbarrier(SharedPlace place, unsigned parity, bool cluster_scope, int line);
   void complete_arrival(int thread);
   void complete_arrivals(int thread, uint64_t copies);
   void complete_copies(const CopiesArrival& arrival, Mbarrier& b);
+  void join_agent(Mbarrier& b, const Agent& agent, bool from_afar);
   static void join_agent(Clock& to, const Agent& agent);
-  std::string state_of_mbarrier(unsigned address) const;
-  Finding endless_test(unsigned address, unsigned parity, int line) const;
+  std::string state_of_mbarrier(SharedPlace place) const;
+  Finding endless_test(SharedPlace place, unsigned parity, int line) const;
 
   // ---- spinning.cc ----
   void note_quiet_step(Site site);
   void note_change() { quiet_steps_ = 0; }
 
   // ---- bulk_copies.cc ----
-  unsigned char* shared_range(unsigned address, uint64_t bytes, unsigned alignment, int line);
-  std::vector<Piece> pieces_of_rows(const device::sim::BulkCopy& copy, int line);
-  std::vector<Piece> pieces_of_box(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
+  unsigned char* shared_range(SharedPlace place, uint64_t bytes, unsigned alignment, int line);
+  std::vector<Piece> pieces_of_rows(const device::sim::BulkCopy& copy, SharedPlace place, int line);
+  std::vector<Piece> pieces_of_box(const TensorBox& box, const device::sim::BulkCopy& copy, SharedPlace place,
+                                   int line);
+  std::vector<Piece> pieces_of_source(const device::sim::BulkCopy& copy, SharedPlace place, int line);
+  void bulk_load(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
+  void bulk_load_to(const TensorBox& box, const device::sim::BulkCopy& copy, SharedPlace to, SharedPlace barrier,
+                    int line);
   void check_box(const TensorBox& box, const device::sim::BulkCopy& copy, int line);
-  void check_barrier_of_load(unsigned barrier, int line);
+  void check_barrier_of_load(SharedPlace barrier, int line);
   void start_load(BulkTransfer load);
   void land(const BulkTransfer& load, Mbarrier& b);
   void start_store(BulkTransfer transfer);
@@ -213,7 +250,7 @@ class Executor {
   // ---- registers.cc ----
   unsigned launch_registers() const;
   unsigned registers_of(int warp) const;
-  unsigned free_registers() const;
+  unsigned free_registers(int rank) const;
   bool take_registers(int warp);
   void give_registers(int warp, unsigned registers, int line);
 
@@ -224,25 +261,28 @@ class Executor {
   std::mt19937_64 generator_;
   void* const* arguments_ = nullptr;
   Stacks stacks_;
-  void* main_stack_ = nullptr;
-  unsigned char* shared_memory_ = nullptr;
-  const device::sim::ThreadView** view_ = nullptr;
+  std::vector<BlockState> blocks_;
+  std::deque<Turn> turns_;  // of each block
+  bool over_ = false;
+  int next_ = -1;  // the fiber that runs where another block has its turn
   std::vector<Fiber> fibers_;
-  std::array<Warp, kMaxWarps> warps_ = {};
-  std::array<Barrier, kNumBarriers> barriers_ = {};
-  int num_threads_ = 0, num_warps_ = 0, num_alive_ = 0, current_ = 0;
+  std::vector<Warp> warps_;  // of all blocks
+  ClusterBarrier cluster_barrier_;
+  int num_threads_ = 0, num_warps_ = 0, stride_ = 1;  // of a block: threads, warps, fibers
+  int num_fibers_ = 0, num_alive_ = 0, current_ = 0;  // of all blocks
   std::optional<Finding> finding_;
-  std::map<unsigned, Mbarrier> mbarriers_;       // by address
-  std::map<unsigned, uint32_t> mbarrier_times_;  // of the columns of those that were invalidated
-  std::vector<CopiesArrival> arrivals_;          // that are to come
-  std::vector<BulkTransfer> loads_;              // that are under way
+  std::map<SharedPlace, Mbarrier> mbarriers_;
+  std::map<SharedPlace, uint32_t> mbarrier_times_;  // of the columns of those that were invalidated
+  std::vector<CopiesArrival> arrivals_;             // that are to come
+  std::vector<BulkTransfer> loads_;                 // that are under way
   int64_t failed_tests_ = 0;
   int64_t quiet_steps_ = 0;  // of all threads since memory changed
-  std::array<WarpProducts, kMaxWarps> products_;
-  std::array<WarpgroupOrder, kMaxWarps / 4> orders_;
-  std::array<unsigned, kMaxWarps> registers_ = {};              // of each thread of a warp; 0: as launched
-  std::array<unsigned, kMaxWarps> wanted_registers_ = {};       // that a warp waits for
-  std::array<uint32_t, kMaxWarps> waiting_for_registers_ = {};  // lanes
+  // By warp; by the first one of a warpgroup.
+  std::vector<WarpProducts> products_;
+  std::vector<WarpgroupOrder> orders_;
+  std::vector<unsigned> registers_;              // of each thread; 0: as launched
+  std::vector<unsigned> wanted_registers_;       // that a warp waits for
+  std::vector<uint32_t> waiting_for_registers_;  // lanes
 };
 
 // What an operation of a warp computes; `lanes[i]` is null where the mask has no bit. Results go to the lanes.

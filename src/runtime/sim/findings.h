@@ -22,7 +22,7 @@ struct Site {
 
 // A byte of memory that kernels share.
 struct Memory {
-  int tensor = -1;     // of the launch's; -1: shared memory
+  int tensor = -1;     // of the launch's; -1 - r: shared memory of the block of rank r in its cluster
   int64_t offset = 0;  // in bytes from its start
 };
 

@@ -20,6 +20,15 @@ const device::sim::Hooks& hooks() {
       .shared = [](unsigned address, unsigned bytes, Access access, int line) -> void* {
         return Executor::mine().shared(address, bytes, access, line);
       },
+      .shared_of_cluster = [](unsigned address, unsigned bytes, Access access, int line) -> void* {
+        return Executor::mine().shared_of_cluster(address, bytes, access, line);
+      },
+      .map_shared = [](unsigned address, unsigned rank,
+                       int line) { return Executor::mine().map_shared(address, rank, line); },
+      .cluster_arrive = [](bool relaxed, int line) { Executor::mine().cluster_arrive(relaxed, line); },
+      .cluster_wait = [](int line) { Executor::mine().cluster_wait(line); },
+      .store_async = [](unsigned to, const void* x, unsigned bytes, unsigned barrier,
+                        int line) { Executor::mine().store_async(to, x, bytes, barrier, line); },
       .access = [](const void* at, unsigned bytes, unsigned alignment, Access access,
                    const void* where) { Executor::mine().access(at, bytes, alignment, access, where); },
       .outside_of_array = [](long long index, int line) { Executor::mine().outside_of_array(index, line); },
@@ -35,8 +44,8 @@ const device::sim::Hooks& hooks() {
       .bulk_wait = [](unsigned pending, bool read_only) { Executor::mine().bulk_wait(pending, read_only); },
       .wgmma_wait = [](unsigned pending, int line) { Executor::mine().wgmma_wait(pending, line); },
       .more_registers = [](unsigned registers, int line) { Executor::mine().more_registers(registers, line); },
+      .wait_for_grid = [] { Executor::mine().wait_for_grid(); },
       .rest = [](int line) { Executor::mine().rest(line); },
-      .unsupported = [](const char* what, int line) { Executor::mine().unsupported(what, line); },
   };
   return kHooks;
 }

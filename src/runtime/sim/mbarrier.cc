@@ -30,102 +30,126 @@ void Executor::refuse(std::string text, int line) {
 }
 
 // The barrier at an address, whose memory this thread accesses as an atomic does.
-Mbarrier& Executor::mbarrier_at(unsigned address, const char* verb, int line) {
-  unsigned char* const at = shared_at(current_, address, kBytes, line);
-  const auto found = mbarriers_.find(address);
+Mbarrier& Executor::mbarrier_at(SharedPlace place, const char* verb, int line) {
+  unsigned char* const at = shared_at(current_, place, kBytes, line);
+  const auto found = mbarriers_.find(place);
   if (found == mbarriers_.end()) {
-    refuse(fmt::format("thread {} {} an mbarrier at byte {} of shared memory, where none was initialised", current_,
-                       verb, address),
+    refuse(fmt::format("{} {} an mbarrier at byte {} of shared memory{}, where none was initialised", name_of(current_),
+                       verb, place.offset(), of_block(place.rank())),
            line);
   }
+  visit(place.rank(), line);
   if (detector_) {
-    check_init_is_known(address, found->second, verb, line);
+    check_init_is_known(place, found->second, verb, line);
     detector_->access(current_, at, kBytes, Access::atomic, Site::line(line));
   }
   uint64_t mark;
   std::memcpy(&mark, at, kBytes);
-  if (mark != mark_of(address)) {
+  if (mark != mark_of(place)) {
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("thread {} {} an mbarrier whose memory was overwritten", current_, verb),
+          .text = fmt::format("{} {} an mbarrier whose memory was overwritten", name_of(current_), verb),
           .site = Site::line(line),
-          .memory = {{-1, int64_t(address)}},
+          .memory = {place.memory()},
           .notes = {{.text = "initialised", .site = Site::line(found->second.init_line)}}});
   }
   return found->second;
 }
 
 // Accesses of a barrier are atomic, so that the first of them hides the initialisation from the detector.
-void Executor::check_init_is_known(unsigned address, const Mbarrier& b, const char* verb, int line) {
+void Executor::check_init_is_known(SharedPlace place, const Mbarrier& b, const char* verb, int line) {
   if (detector_->knows(current_, b.init_thread, b.init_time)) return;
+  if (b.known_after_waits > 0 && current().cluster_waits >= b.known_after_waits) return;
   stop({.kind = Finding::Kind::race,
-        .text = fmt::format("thread {} {} an mbarrier that thread {} initialises, and nothing orders the two", current_,
-                            verb, b.init_thread),
+        .text = fmt::format("{} {} an mbarrier that {} initialises, and nothing orders the two", name_of(current_),
+                            verb, name_of(b.init_thread)),
         .site = Site::line(line),
-        .memory = {{-1, int64_t(address)}},
+        .memory = {place.memory()},
         .notes = {{.text = "initialised", .site = Site::line(b.init_line)}}});
 }
 
 // What lies in the memory of a barrier: by this a write over it is seen.
-uint64_t Executor::mark_of(unsigned address) { return 0x6d62617272696572u ^ address; }
+uint64_t Executor::mark_of(SharedPlace place) { return 0x6d62617272696572u ^ place.packed; }
 
-void Executor::init_mbarrier(unsigned address, unsigned arrivals, int line) {
-  unsigned char* const at = shared_at(current_, address, kBytes, line);
+void Executor::init_mbarrier(SharedPlace place, unsigned arrivals, int line) {
+  unsigned char* const at = shared_at(current_, place, kBytes, line);
   if (arrivals < 1 || arrivals > kMaxArrivals) {
     refuse(fmt::format("an mbarrier of {} arrivals; 1 to {} are possible", arrivals, kMaxArrivals), line);
   }
-  if (const auto before = mbarriers_.find(address); before != mbarriers_.end()) {
+  if (const auto before = mbarriers_.find(place); before != mbarriers_.end()) {
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("thread {} initialises an mbarrier that was initialised and not invalidated", current_),
+          .text = fmt::format("{} initialises an mbarrier that was initialised and not invalidated", name_of(current_)),
           .site = Site::line(line),
-          .memory = {{-1, int64_t(address)}},
+          .memory = {place.memory()},
           .notes = {{.text = "initialised", .site = Site::line(before->second.init_line)}}});
   }
   if (detector_) detector_->access(current_, at, kBytes, Access::write, Site::line(line));
-  const uint64_t mark = mark_of(address);
+  const uint64_t mark = mark_of(place);
   std::memcpy(at, &mark, kBytes);
   Mbarrier barrier{.expected = arrivals, .pending = arrivals, .init_thread = current_, .init_line = line};
   if (detector_) {
     barrier.init_time = detector_->time_of(current_);
-    barrier.column = detector_->column_of(fmt::format("a copy for the mbarrier at byte {}", address));
+    barrier.column =
+        detector_->column_of(fmt::format("a copy for the mbarrier at byte {}", place.offset()), place.rank());
     // A barrier that was here before has left its times behind.
-    barrier.first_time = mbarrier_times_[address];
+    barrier.first_time = mbarrier_times_[place];
   }
-  mbarriers_.emplace(address, std::move(barrier));
+  mbarriers_.emplace(place, std::move(barrier));
 }
 
-void Executor::invalidate_mbarrier(unsigned address, int line) {
-  const Mbarrier& b = mbarrier_at(address, "invalidates", line);
+void Executor::invalidate_mbarrier(SharedPlace place, int line) {
+  const Mbarrier& b = mbarrier_at(place, "invalidates", line);
   for (const uint32_t lanes : b.waiting) {
-    if (lanes) refuse(fmt::format("thread {} invalidates an mbarrier that others wait for", current_), line);
+    if (lanes) refuse(fmt::format("{} invalidates an mbarrier that others wait for", name_of(current_)), line);
   }
   if (detector_) {
-    detector_->access(current_, shared_memory_ + address, kBytes, Access::write, Site::line(line));
-    mbarrier_times_[address] = b.first_time + b.phase + 1;
+    detector_->access(current_, shared_at(current_, place, kBytes, line), kBytes, Access::write, Site::line(line));
+    mbarrier_times_[place] = b.first_time + b.phase + 1;
   }
-  mbarriers_.erase(address);
+  mbarriers_.erase(place);
 }
 
 unsigned Executor::mbarrier(MbarrierOp op, unsigned address, unsigned x, int line) {
-  if (op == MbarrierOp::init) return init_mbarrier(address, x, line), 0;
-  if (op == MbarrierOp::invalidate) return invalidate_mbarrier(address, line), 0;
-  if (op == MbarrierOp::test) return test_mbarrier(address, x, line);
-  if (op == MbarrierOp::wait) return wait_for_mbarrier(address, x, line), 0;
-  Mbarrier& b = mbarrier_at(address, op == MbarrierOp::expect ? "expects bytes at" : "arrives at", line);
+  if (op == MbarrierOp::arrive_cluster || op == MbarrierOp::release_cluster) {
+    return arrive_from_afar(place_in_cluster(address, line), op == MbarrierOp::release_cluster, line), 0;
+  }
+  const SharedPlace place = place_in_block(current_, address, line);
+  if (op == MbarrierOp::init) return init_mbarrier(place, x, line), 0;
+  if (op == MbarrierOp::invalidate) return invalidate_mbarrier(place, line), 0;
+  if (op == MbarrierOp::test) return test_mbarrier(place, x, line);
+  if (op == MbarrierOp::wait || op == MbarrierOp::wait_cluster) {
+    return wait_for_mbarrier(place, x, op == MbarrierOp::wait_cluster, line), 0;
+  }
+  Mbarrier& b = mbarrier_at(place, op == MbarrierOp::expect ? "expects bytes at" : "arrives at", line);
   if (op == MbarrierOp::arrive_after_copies) {
     const Fiber& fiber = current();
     arrivals_.push_back({.thread = current_,
                          .line = line,
                          .copies = fiber.copies_waited + fiber.copies.size(),
-                         .barrier = address,
+                         .barrier = place,
                          .clock = detector_ ? detector_->fork(current_) : Clock()});
     if (completes_now()) complete_arrivals(current_, arrivals_.back().copies);
     return 0;
   }
   if (op != MbarrierOp::arrive) add_bytes(b, int64_t(x), line);
-  if (op == MbarrierOp::expect) return end_phase_if_complete(b), 0;
+  if (op == MbarrierOp::expect) return end_phase_if_complete(place, b), 0;
   if (detector_) detector_->release(current_, b.arrived);
-  arrive(address, op == MbarrierOp::arrive ? x : 1, line);
+  arrive(place, op == MbarrierOp::arrive ? x : 1, line);
   return 0;
+}
+
+// A barrier of any block of the cluster. PTX: without a scope an arrival releases for the threads of its own block;
+// that reads and waited work have ended holds for others too, as it is not a matter of what they see.
+void Executor::arrive_from_afar(SharedPlace place, bool release, int line) {
+  Mbarrier& b = mbarrier_at(place, "arrives at", line);
+  if (detector_) {
+    if (place.rank() == rank()) {
+      detector_->release(current_, b.arrived);
+    } else {
+      if (release) detector_->release(current_, b.arrived_cluster);
+      detector_->release_end(current_, b.arrived);
+    }
+  }
+  arrive(place, 1, line);
 }
 
 void Executor::add_bytes(Mbarrier& b, int64_t bytes, int line) {
@@ -136,33 +160,40 @@ void Executor::add_bytes(Mbarrier& b, int64_t bytes, int line) {
   }
 }
 
-void Executor::arrive(unsigned address, unsigned count, int line) {
-  Mbarrier& b = mbarriers_.at(address);
+void Executor::arrive(SharedPlace place, unsigned count, int line) {
+  Mbarrier& b = mbarriers_.at(place);
   if (count < 1 || count > b.pending) {
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format(
-              "thread {} arrives {} times at an mbarrier whose phase {} lacks {} of {} arrivals and {} bytes", current_,
-              count, b.phase, b.pending, b.expected, b.pending_bytes),
+          .text = fmt::format("{} arrives {} times at an mbarrier whose phase {} lacks {} of {} arrivals and {} bytes",
+                              name_of(current_), count, b.phase, b.pending, b.expected, b.pending_bytes),
           .site = Site::line(line),
-          .memory = {{-1, int64_t(address)}}});
+          .memory = {place.memory()}});
   }
   b.pending -= count;
-  end_phase_if_complete(b);
+  end_phase_if_complete(place, b);
 }
 
-void Executor::end_phase_if_complete(Mbarrier& b) {
+void Executor::acquire_phase(int fiber, const Mbarrier& b, bool cluster_scope) {
+  if (detector_ == nullptr) return;
+  detector_->acquire(fiber, b.released);
+  if (cluster_scope) detector_->acquire(fiber, b.released_cluster);
+}
+
+void Executor::end_phase_if_complete(SharedPlace place, Mbarrier& b) {
   failed_tests_ = 0;
   if (b.pending > 0 || b.pending_bytes != 0) return;
   if (detector_) {
     join(b.released, b.arrived);
+    join(b.released_cluster, b.arrived_cluster);
   }
   ++b.phase;
   b.pending = b.expected;
   for (int w = 0; w < num_warps_; ++w) {
     uint32_t& lanes = b.waiting[size_t(w)];
-    warps_[size_t(w)].runnable |= lanes;
+    warps_[size_t(place.rank() * num_warps_ + w)].runnable |= lanes;
     for (; lanes && detector_; lanes &= lanes - 1) {
-      detector_->acquire(w * kWarpSize + std::countr_zero(lanes), b.released);
+      const int fiber = place.rank() * stride_ + w * kWarpSize + std::countr_zero(lanes);
+      acquire_phase(fiber, b, fibers_[size_t(fiber)].cluster_scope);
     }
     lanes = 0;
   }
@@ -175,28 +206,26 @@ void Executor::check_parity(unsigned parity, int line) {
   if (parity > 1) refuse(fmt::format("an mbarrier is waited for with parity {}; 0 and 1 are possible", parity), line);
 }
 
-unsigned Executor::test_mbarrier(unsigned address, unsigned parity, int line) {
+unsigned Executor::test_mbarrier(SharedPlace place, unsigned parity, int line) {
   check_parity(parity, line);
-  if (!has_ended(mbarrier_at(address, "tests", line), parity)) {
+  if (!has_ended(mbarrier_at(place, "tests", line), parity)) {
     // What a loop waits for can only happen while others run.
-    if (++failed_tests_ > kMaxFailedTests) stop(endless_test(address, parity, line));
+    if (++failed_tests_ > kMaxFailedTests) stop(endless_test(place, parity, line));
     rest(line);
   }
-  const Mbarrier& b = mbarrier_at(address, "tests", line);
+  const Mbarrier& b = mbarrier_at(place, "tests", line);
   if (!has_ended(b, parity)) return 0;
-  if (detector_) detector_->acquire(current_, b.released);
+  acquire_phase(current_, b, false);
   return 1;
 }
 
-void Executor::wait_for_mbarrier(unsigned address, unsigned parity, int line) {
+void Executor::wait_for_mbarrier(SharedPlace place, unsigned parity, bool cluster_scope, int line) {
   check_parity(parity, line);
-  Mbarrier& b = mbarrier_at(address, "waits for", line);
-  if (has_ended(b, parity)) {
-    if (detector_) detector_->acquire(current_, b.released);
-    return;
-  }
-  b.waiting[size_t(current_ / kWarpSize)] |= 1u << current_ % kWarpSize;
-  current().mbarrier = address;
+  Mbarrier& b = mbarrier_at(place, "waits for", line);
+  if (has_ended(b, parity)) return acquire_phase(current_, b, cluster_scope);
+  b.waiting[size_t(warp_in_block(current_ / kWarpSize))] |= 1u << current_ % kWarpSize;
+  current().mbarrier = place;
+  current().cluster_scope = cluster_scope;
   wait(Fiber::Wait::mbarrier, line);
 }
 
@@ -210,7 +239,7 @@ void Executor::rest(int line) {
 // The oldest of a thread: each stands behind all copies before it.
 void Executor::complete_arrival(int thread) {
   const auto oldest = std::ranges::find(arrivals_, thread, &CopiesArrival::thread);
-  const unsigned barrier = oldest->barrier;
+  const SharedPlace barrier = oldest->barrier;
   const int line = oldest->line;
   const auto found = mbarriers_.find(barrier);
   if (found == mbarriers_.end()) refuse("copies arrive at an mbarrier that was invalidated", line);
@@ -259,11 +288,31 @@ void Executor::join_agent(Clock& to, const Agent& agent) {
   own = std::max(own, agent.time);
 }
 
+// Work that a thread of another block started hands on what that one wrote only to waits of the cluster's scope.
+void Executor::join_agent(Mbarrier& b, const Agent& agent, bool from_afar) {
+  if (!from_afar) return join_agent(b.arrived, agent);
+  join_agent(b.arrived_cluster, agent);
+  detector_->join_end(b.arrived, agent.clock);
+  join_agent(b.arrived, {.column = agent.column, .time = agent.time});
+}
+
 // ---- Fences ----
 
 void Executor::fence(Fence fence) {
-  for (auto& [address, barrier] : mbarriers_) {
-    if (barrier.init_thread == current_ && fence != Fence::async_global) barrier.known_to_async = true;
+  if (fence == Fence::cluster) {
+    if (detector_) detector_->release(current_, current().fenced);
+    return;
+  }
+  for (auto& [place, barrier] : mbarriers_) {
+    if (barrier.init_thread != current_) continue;
+    if (fence != Fence::async_global) barrier.known_to_async = true;
+    if (fence != Fence::mbarrier_init || barrier.init_fenced) continue;
+    barrier.init_fenced = true;
+    // From here on order is a matter of check_init_is_known, and accesses of a barrier are atomic.
+    if (detector_) {
+      unsigned char* const at = blocks_[size_t(place.rank())].shared + place.offset();
+      detector_->access(current_, at, kBytes, Access::atomic, Site::line(barrier.init_line));
+    }
   }
   if (detector_ == nullptr || fence == Fence::mbarrier_init) return;
   detector_->fence_async(current_, fence != Fence::async_global, fence != Fence::async_shared);
@@ -271,19 +320,20 @@ void Executor::fence(Fence fence) {
 
 // ---- Reports ----
 
-std::string Executor::state_of_mbarrier(unsigned address) const {
-  const Mbarrier& b = mbarriers_.at(address);
+std::string Executor::state_of_mbarrier(SharedPlace place) const {
+  const Mbarrier& b = mbarriers_.at(place);
   const char* come = b.pending_bytes < 0 ? "bytes came that nobody expected" : "bytes are to come";
-  return fmt::format("phase {} of the mbarrier at byte {} of shared memory: {} of {} arrivals came, {} {}", b.phase,
-                     address, b.expected - b.pending, b.expected, std::abs(b.pending_bytes), come);
+  return fmt::format("phase {} of the mbarrier at byte {} of shared memory{}: {} of {} arrivals came, {} {}", b.phase,
+                     place.offset(), of_block(place.rank()), b.expected - b.pending, b.expected,
+                     std::abs(b.pending_bytes), come);
 }
 
-Finding Executor::endless_test(unsigned address, unsigned parity, int line) const {
+Finding Executor::endless_test(SharedPlace place, unsigned parity, int line) const {
   return {.kind = Finding::Kind::deadlock,
-          .text = fmt::format("block {} waits for ever: thread {} tests again and again with parity {} for {}",
-                              fibers_[0].view.block.x, current_, parity, state_of_mbarrier(address)),
+          .text = fmt::format("block {} waits for ever: {} tests again and again with parity {} for {}",
+                              blocks_[size_t(rank())].number, name_of(current_), parity, state_of_mbarrier(place)),
           .site = Site::line(line),
-          .memory = {{-1, int64_t(address)}}};
+          .memory = {place.memory()}};
 }
 
 }  // namespace tilewright::sim

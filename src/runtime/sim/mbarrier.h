@@ -18,19 +18,15 @@ struct Mbarrier {
   int init_thread = 0, init_line = 0;
   uint32_t init_time = 0;                 // of that thread
   bool known_to_async = false;            // a fence by that thread came after init
+  bool init_fenced = false;               // one of what initialises
+  int known_after_waits = 0;              // at the barrier of the cluster, which that thread came to behind its fence
   std::array<uint32_t, 32> waiting = {};  // lanes of each warp, for the end of this phase
   Clock arrived = {};                     // what those who came to this phase know
   Clock released = {};                    // what those know who waited for the phase before
-  int column = -1;                        // of the copies that complete here, in phase p at first_time + p + 1
+  // The same of what is handed on across blocks, to those whose wait has the scope of the cluster.
+  Clock arrived_cluster = {}, released_cluster = {};
+  int column = -1;  // of the copies that complete here, in phase p at first_time + p + 1
   uint32_t first_time = 0;
-};
-
-// The arrival of a thread's cp.async copies so far, which is to come.
-struct CopiesArrival {
-  int thread = 0, line = 0;
-  uint64_t copies = 0;  // of all that the thread ever started
-  unsigned barrier = 0;
-  Clock clock = {};
 };
 
 }  // namespace tilewright::sim

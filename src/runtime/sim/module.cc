@@ -17,13 +17,23 @@ namespace {
 constexpr int64_t kMarginBytes = 4096;
 constexpr const char* kKernelWord = "__global__";
 
-std::vector<std::string> flags(const SimTarget& target, CompilerKind kind) {
-  std::vector<std::string> out = compile_flags({.level = CpuLevel::x86_64}, kind);
+// Whether the compiler can fill variables that nobody set: clang does, g++ from version 12 on.
+bool fills_variables(const HostCompiler& compiler) {
+  if (compiler.kind() == CompilerKind::clang) return true;
+  const std::string& version = compiler.version();  // "... 12.2.0"
+  const size_t last = version.find_last_of(' ');
+  return last != std::string::npos && std::atoi(version.c_str() + last) >= 12;
+}
+
+std::vector<std::string> flags(const SimTarget& target, const HostCompiler& compiler) {
+  std::vector<std::string> out = compile_flags({.level = CpuLevel::x86_64}, compiler.kind());
   const auto add = [&](std::initializer_list<std::string> words) { out.insert(out.end(), words); };
   // Each operation is rounded by itself, as CUDA's functions of that meaning say; memory may have two element types.
   add({"-O1", "-ffp-contract=off", "-fno-strict-aliasing", "-fvisibility=hidden", "-D__CUDACC__",
        fmt::format("-D__CUDA_ARCH__={}0", target.cuda.sm)});
   if (target.cuda.accelerated) add({fmt::format("-D__CUDA_ARCH_FEAT_SM{}_ALL", target.cuda.sm)});
+  // Registers that nobody set are no zeros: bytes of 0xfe (g++), NaN (clang). Such a value that reaches a result shows.
+  if (fills_variables(compiler)) add({"-ftrivial-auto-var-init=pattern"});
   // The compiler reports accesses, and indices beside the ends of arrays; nothing of its libraries is linked. Line
   // tables alone of all that a debugger reads.
   if (target.checked) add({"-fsanitize=thread", "-fsanitize=bounds", "-DTW_SIM_CHECKED", "-g1"});
@@ -68,8 +78,7 @@ std::shared_ptr<const Module> Module::compile(const std::string& text, const Sou
   for (const KernelShape& k : kernels) whole += fmt::format("TW_SIM_ENTRY({})\n", k.symbol);
   out->line_begins_ = line_begins(whole);
   out->standalone_.source_map.locs.resize(size_t(count_lines(whole)));
-  const HostSource source{
-      .text = whole, .flags = flags(target, compiler.kind()), .source_map = &out->standalone_.source_map};
+  const HostSource source{.text = whole, .flags = flags(target, compiler), .source_map = &out->standalone_.source_map};
   out->loaded_ = compile_and_load(source, compiler, cache, {.keep_dir = keep_dir, .keep_object = target.checked});
   const LoadedModule& loaded = *out->loaded_;
   loaded.function<void(const device::sim::Hooks*)>("tw_sim_attach")(&hooks());

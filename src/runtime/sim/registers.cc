@@ -26,16 +26,16 @@ unsigned Executor::registers_of(int warp) const {
   return own == 0 ? launch_registers() : own;
 }
 
-unsigned Executor::free_registers() const {
+unsigned Executor::free_registers(int rank) const {
   unsigned held = 0;
-  for (int w = 0; w < num_warps_; ++w) held += registers_of(w);
+  for (int w = 0; w < num_warps_; ++w) held += registers_of(rank * num_warps_ + w);
   return launch_registers() * unsigned(num_warps_) - held;  // of each lane of a warp
 }
 
 // Gives a warp what it waits for if there is as much.
 bool Executor::take_registers(int warp) {
   unsigned& wanted = wanted_registers_[size_t(warp)];
-  if (wanted > registers_of(warp) + free_registers()) return false;
+  if (wanted > registers_of(warp) + free_registers(rank_of_warp(warp))) return false;
   registers_[size_t(warp)] = wanted;
   wanted = 0;
   return true;
@@ -43,12 +43,12 @@ bool Executor::take_registers(int warp) {
 
 void Executor::give_registers(int warp, unsigned registers, int line) {
   if (registers > registers_of(warp)) {
-    refuse(fmt::format("warp {} gives registers away and asks for {} of each thread, of which it has {}", warp,
+    refuse(fmt::format("{} gives registers away and asks for {} of each thread, of which it has {}", name_of_warp(warp),
                        registers, registers_of(warp)),
            line);
   }
   registers_[size_t(warp)] = registers;
-  for (int w = 0; w < num_warps_; ++w) {
+  for (int w = rank_of_warp(warp) * num_warps_, end = w + num_warps_; w < end; ++w) {
     uint32_t& waiting = waiting_for_registers_[size_t(w)];
     if (wanted_registers_[size_t(w)] == 0 || !take_registers(w)) continue;
     warps_[size_t(w)].runnable |= waiting;

@@ -20,13 +20,13 @@ void Executor::note_quiet_step(Site site) {
   stop({.kind = Finding::Kind::deadlock,
         .text = fmt::format("block {} goes on for ever: {} reads and barriers follow each other, and no memory changes "
                             "(blocks run one after the other: none can wait for a later one)",
-                            fibers_[0].view.block.x, quiet_steps_),
+                            blocks_[0].number, quiet_steps_),
         .site = site});
 }
 
 void Executor::outside_of_array(int64_t index, int line) {
   stop({.kind = Finding::Kind::out_of_bounds,
-        .text = fmt::format("thread {} accesses element {} of an array of its own, which has none", current_, index),
+        .text = fmt::format("{} accesses element {} of an array of its own, which has none", name_of(current_), index),
         .site = Site::line(line)});
 }
 

@@ -172,6 +172,8 @@ void execute_warp_op(WarpOp op, Lane* const* lanes, Executor& executor) {
     case WarpOp::wgmma_wait:
     case WarpOp::more_registers:
     case WarpOp::fewer_registers: return executor.warpgroup_op(op, lanes);
+    case WarpOp::cluster_arrive:
+    case WarpOp::cluster_wait:
     case WarpOp::sync: return;
     default: return reduce(op, lanes);
   }

@@ -55,7 +55,7 @@ void Executor::warpgroup_op(WarpOp op, Lane* const* lanes) {
   const int line = current().line;
   for (int l = 0; l < kWarpSize; ++l) {
     if (lanes[l] == nullptr)
-      refuse(fmt::format("warp {} executes an operation of warpgroups without lane {}", own, l), line);
+      refuse(fmt::format("{} executes an operation of warpgroups without lane {}", name_of_warp(own), l), line);
   }
   switch (op) {
     case WarpOp::wgmma_fence: return fence_products(warp);
@@ -77,13 +77,13 @@ void Executor::warpgroup_op(WarpOp op, Lane* const* lanes) {
 
 // The operation that the warps of a warpgroup come to one after the other must be the same.
 void Executor::check_order(const WarpgroupProduct& product, int line) {
-  const int own = current_ / kWarpSize, first = own / kWarpsOfGroup * kWarpsOfGroup;
-  if (first + kWarpsOfGroup > num_warps_ || num_threads_ % kWarpSize != 0) {
-    refuse(fmt::format("warp {} multiplies as one of a warpgroup, which are four warps; the block has {} threads", own,
-                       num_threads_),
+  const int own = current_ / kWarpSize, first = first_of_warpgroup(own);
+  if (first + kWarpsOfGroup > (rank() + 1) * num_warps_ || num_threads_ % kWarpSize != 0) {
+    refuse(fmt::format("{} multiplies as one of a warpgroup, which are four warps; the block has {} threads",
+                       name_of_warp(own), num_threads_),
            line);
   }
-  WarpgroupOrder& order = orders_[size_t(own / kWarpsOfGroup)];
+  WarpgroupOrder& order = orders_[size_t(first)];
   const size_t at = product.number - order.first;
   if (at == order.entries.size()) {
     order.entries.push_back({product.form, product.operands, product.a_in_registers, own, line});
@@ -92,7 +92,8 @@ void Executor::check_order(const WarpgroupProduct& product, int line) {
   const WarpgroupOrder::Entry& other = order.entries[at];
   if (!same(other, product)) {
     stop({.kind = Finding::Kind::misuse,
-          .text = fmt::format("warps {} and {} of a warpgroup come to different products", other.warp, own),
+          .text = fmt::format("warps {} and {} of a warpgroup{} come to different products", warp_in_block(other.warp),
+                              warp_in_block(own), of_block(rank())),
           .site = Site::line(line),
           .notes = {{.text = "the other", .site = Site::line(other.line)}}});
   }
@@ -112,8 +113,8 @@ Accumulators& Executor::accumulators_of(WarpProducts& warp, Lane* const* lanes, 
     const bool apart = first + 4 * registers <= all[i]->at[0] || all[i]->at[0] + 4 * all[i]->registers <= first;
     if (same) return *all[i];
     if (!apart && all[i]->in_flight > 0) {
-      refuse(fmt::format("products of warp {} that are in flight share a part of their accumulators",
-                         current_ / kWarpSize),
+      refuse(fmt::format("products of {} that are in flight share a part of their accumulators",
+                         name_of_warp(current_ / kWarpSize)),
              line);
     }
     apart ? void(++i) : void(all.erase(all.begin() + std::ptrdiff_t(i)));
@@ -155,20 +156,19 @@ void Executor::check_fence(const WarpProducts& warp, const Accumulators& a, Lane
     }
   }
   if (is_fenced) return;
-  refuse(
-      fmt::format("accumulators of warp {} were written by other instructions, and no wgmma_fence lies between these "
-                  "and the product",
-                  current_ / kWarpSize),
-      line);
+  refuse(fmt::format("accumulators of {} were written by other instructions, and no wgmma_fence lies between these "
+                     "and the product",
+                     name_of_warp(current_ / kWarpSize)),
+         line);
 }
 
 void Executor::check_fence_of_a(const WarpProducts& warp, Lane* const* lanes, int line) {
   for (size_t l = 0; l < kWarpSize; ++l) {
     const Image& image = warp.at_fence[l];
     if (!image.holds(lanes[l]->a, kBytesOfA) || !image.differs(lanes[l]->a, kBytesOfA)) continue;
-    refuse(fmt::format("registers of warp {} that a product reads as `a` were written by other instructions, and no "
+    refuse(fmt::format("registers of {} that a product reads as `a` were written by other instructions, and no "
                        "wgmma_fence lies between these and the product",
-                       current_ / kWarpSize),
+                       name_of_warp(current_ / kWarpSize)),
            line);
   }
 }
@@ -201,7 +201,7 @@ void Executor::start_product(Lane* const* lanes) {
   if (completes_now()) {
     for (WarpgroupProduct& p : warp.products) complete_product(p, own);
   }
-  for (int w = own / kWarpsOfGroup * kWarpsOfGroup, end = w + kWarpsOfGroup; w < end; ++w) {
+  for (int w = first_of_warpgroup(own), end = w + kWarpsOfGroup; w < end; ++w) {
     warps_[size_t(w)].runnable |= products_[size_t(w)].waiting;
     products_[size_t(w)].waiting = 0;
   }
@@ -210,7 +210,9 @@ void Executor::start_product(Lane* const* lanes) {
 // Which rows of an operand a warp reads, 16 bytes at a time.
 void Executor::note_operands(const WarpgroupProduct& product, int own) {
   WarpProducts& warp = products_[size_t(own)];
-  if (warp.column < 0) warp.column = detector_->column_of(fmt::format("a product of warp {}", own));
+  const int rank = rank_of_warp(own);
+  if (warp.column < 0)
+    warp.column = detector_->column_of(fmt::format("a product of warp {}", warp_in_block(own)), rank);
   std::array<int, kWarpSize> threads;
   std::iota(threads.begin(), threads.end(), own * kWarpSize);
   const Agent agent{.column = warp.column, .time = product.group, .clock = detector_->fork(threads)};
@@ -219,7 +221,7 @@ void Executor::note_operands(const WarpgroupProduct& product, int own) {
     const unsigned step = 16 / bytes;
     for (unsigned row = 0; row < rows; row += mn_major ? step : 1) {
       for (unsigned k = 0; k < product.form.k; k += mn_major ? 1 : step) {
-        const unsigned char* const at = shared_memory_ + layout.at(first_row + row, k);
+        const unsigned char* const at = blocks_[size_t(rank)].shared + layout.at(first_row + row, k);
         detector_->agent_access(agent, at, 16, Access::read, AgentAccess::whole, Site::line(product.line));
       }
     }
@@ -227,7 +229,7 @@ void Executor::note_operands(const WarpgroupProduct& product, int own) {
   const auto bytes = [](device::sim::Element e) { return unsigned(bits_of(e)) / 8; };
   const device::sim::WarpgroupOperands& o = product.operands;
   if (!product.a_in_registers) {
-    read(o.a, o.mn_major_a, bytes(product.form.a), unsigned(own % kWarpsOfGroup) * 16, 16);
+    read(o.a, o.mn_major_a, bytes(product.form.a), unsigned(warp_in_block(own) % kWarpsOfGroup) * 16, 16);
   }
   read(o.b, o.mn_major_b, bytes(product.form.b), 0, product.form.n);
 }
@@ -238,7 +240,7 @@ void Executor::complete_product(WarpgroupProduct& product, int warp) {
   if (product.done) return;
   product.done = true;
   check_operands(product, warp);
-  multiply_rows(product, warp % kWarpsOfGroup, shared_memory_);
+  multiply_rows(product, warp_in_block(warp) % kWarpsOfGroup, blocks_[size_t(rank_of_warp(warp))].shared);
   if (adversary_.completion == SimCompletion::late) return;
   check_untouched(*product.sums, warp, product.line);
   show(*product.sums, product.sums->sums);
@@ -254,8 +256,8 @@ void Executor::check_operands(const WarpgroupProduct& product, int warp) {
         const unsigned at = layout.at(row, k);
         if (int64_t(at) + layout.bytes <= code_.shared_bytes) continue;
         stop({.kind = Finding::Kind::out_of_bounds,
-              .text = fmt::format("a product of warp {} reads {}[{}, {}] at address {} of shared memory, which has {}",
-                                  warp, name, row, k, at, code_.shared_bytes),
+              .text = fmt::format("a product of {} reads {}[{}, {}] at address {} of shared memory, which has {}",
+                                  name_of_warp(warp), name, row, k, at, code_.shared_bytes),
               .site = Site::line(product.line)});
       }
     }
@@ -267,14 +269,15 @@ void Executor::check_operands(const WarpgroupProduct& product, int warp) {
 
 void Executor::check_untouched(const Accumulators& a, int warp, int line) {
   if (read_registers(a) == a.shown) return;
-  refuse(fmt::format("accumulators of warp {} were written while a product was in flight", warp), line);
+  refuse(fmt::format("accumulators of {} were written while a product was in flight", name_of_warp(warp)), line);
 }
 
 // Nothing may write registers of `a` before the wait for the product that reads them.
 void Executor::check_a_untouched(const WarpgroupProduct& product, int warp) {
   for (size_t l = 0; l < kWarpSize && product.a_in_registers; ++l) {
     if (std::memcmp(product.a_at[l], product.a[l].data(), kBytesOfA) == 0) continue;
-    refuse(fmt::format("registers of warp {} were written while a product that reads them as `a` was in flight", warp),
+    refuse(fmt::format("registers of {} were written while a product that reads them as `a` was in flight",
+                       name_of_warp(warp)),
            product.line);
   }
 }
@@ -286,7 +289,7 @@ bool Executor::products_have_come(int warp, unsigned pending) const {
   for (const WarpgroupProduct& p : own.products) {
     if (p.group <= groups) needed = p.number + 1;
   }
-  const int first = warp / kWarpsOfGroup * kWarpsOfGroup;
+  const int first = first_of_warpgroup(warp);
   for (int w = first; w < first + kWarpsOfGroup; ++w) {
     if (products_[size_t(w)].started < needed) return false;
   }

@@ -81,9 +81,16 @@ TW_ATOM void mbarrier_expect(u32 barrier, u32 bytes) {
 }
 
 // Arrives at the barrier of another block of the cluster; `barrier` is an address of the cluster's window (map_shared).
-// Without a qualifier: `.release.cluster` would add a fence of the whole GPU (MEMBAR.ALL.GPU), which cost a GEMM 16 %.
+// Says that the thread has read, and that copies and products that it waited for have ended, as a consumer does that
+// frees a buffer; what it wrote is not seen there. Without a qualifier, which is a release for this block alone (PTX:
+// .scope is .cta by default): `.release.cluster` adds a fence of the whole GPU (MEMBAR.ALL.GPU), which cost a GEMM 16
+// %.
 TW_ATOM void mbarrier_arrive_cluster(u32 barrier) {
   asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
+}
+// The same; what the thread wrote before is seen by threads of that block behind mbarrier_wait_cluster.
+TW_ATOM void mbarrier_release_cluster(u32 barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 #else
 // sm_80 has no instruction that sleeps.

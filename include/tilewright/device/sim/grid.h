@@ -1,12 +1,13 @@
 #pragma once
-// PTX: griddepcontrol, setmaxnreg, nanosleep, clocks. Kernels run one after the other here; a clock counts its
-// readings.
+// PTX: griddepcontrol, setmaxnreg, nanosleep, clocks. Kernels run one after the other here, so that a wait for those in
+// front concerns the detector of races alone, and what lets the next one start means nothing: it waits by itself. A
+// clock counts its readings.
 #include <tilewright/device/cuda/types.h>
 
 namespace tilewright::device {
 
 #if TW_CUDA_ARCH >= 900
-TW_ATOM void wait_for_grid() {}
+TW_ATOM void wait_for_grid() { sim::hooks->wait_for_grid(); }
 TW_ATOM void launch_next_grid() {}
 #endif
 

@@ -10,9 +10,9 @@ struct Dim3 {
 // Of the stack of each thread. So many bytes above the last of the stacks belong to nobody.
 constexpr unsigned long kStackBytes = 1ul << 20;
 
-// The thread that runs now, as its text reads it.
+// The thread that runs now, as its text reads it; the cluster's extents in blocks.
 struct ThreadView {
-  Dim3 thread, block, block_dim, grid_dim;
+  Dim3 thread, block, block_dim, grid_dim, cluster_dim;
 };
 
 // What the lanes of a warp do together. PTX: the instruction of each.
@@ -45,6 +45,9 @@ enum class WarpOp : unsigned char {
   wgmma_wait,       // wgmma.wait_group: n pending; result 0: other warps have not come yet
   more_registers,   // setmaxnreg.inc: n
   fewer_registers,  // setmaxnreg.dec
+  // Of the warps of a cluster:
+  cluster_arrive,  // barrier.cluster.arrive.aligned: n is 1 where it is relaxed
+  cluster_wait,    // barrier.cluster.wait.aligned
 };
 
 // Element types of a product.
@@ -96,10 +99,13 @@ enum class MbarrierOp : unsigned char {
   arrive_after_copies,  // cp.async.mbarrier.arrive.noinc
   test,                 // x: parity; whether that phase has ended
   wait,                 // x: parity
+  wait_cluster,         // x: parity; .acquire.cluster
+  arrive_cluster,       // at a barrier in the cluster's window
+  release_cluster,      // the same, .release.cluster
 };
 
-// Fences of the asynchronous proxy.
-enum class Fence : unsigned char { mbarrier_init, async_shared, async_global, async };
+// Fences of the asynchronous proxy, and those between threads of a cluster.
+enum class Fence : unsigned char { mbarrier_init, async_shared, async_global, async, cluster };
 
 // PTX: cp.async.bulk, cp.reduce.async.bulk. Of a tensor by `map` and coordinates, innermost first; else of `bytes`.
 struct BulkCopy {
@@ -112,7 +118,15 @@ struct BulkCopy {
   int at[5] = {};
   void* global = nullptr;
   unsigned bytes = 0, shared = 0, barrier = 0;
+  bool multicast = false;  // a load to the same place in all `blocks` of the cluster, a bit each
+  unsigned blocks = 0;
+  bool from_shared = false;  // a load whose source is `source`, in this block's shared memory
+  unsigned source = 0;
 };
+
+// Addresses of the cluster's window: from this bit on the number of the block in the cluster plus 1; 0 is this block,
+// so that addresses of the block's own window are addresses of the cluster's.
+constexpr unsigned kBlockShift = 24;
 
 // `line` is that of the call in the text. Addresses in shared memory are offsets from the start of the block's.
 struct Hooks {
@@ -126,6 +140,15 @@ struct Hooks {
   void (*copy_async_wait)(unsigned pending);
   // The bytes behind an address of shared memory, to be read or written.
   void* (*shared)(unsigned address, unsigned bytes, Access access, int line);
+  // The same behind an address of the cluster's window. PTX: .shared::cluster
+  void* (*shared_of_cluster)(unsigned address, unsigned bytes, Access access, int line);
+  // PTX: mapa.shared::cluster
+  unsigned (*map_shared)(unsigned address, unsigned rank, int line);
+  // PTX: barrier.cluster.arrive, relaxed or not, and barrier.cluster.wait
+  void (*cluster_arrive)(bool relaxed, int line);
+  void (*cluster_wait)(int line);
+  // PTX: st.async of so many bytes at x
+  void (*store_async)(unsigned to, const void* x, unsigned bytes, unsigned barrier, int line);
   // Memory behind a pointer, about to be accessed by code that relies on `alignment`. `where` is an address in the
   // code.
   void (*access)(const void* at, unsigned bytes, unsigned alignment, Access access, const void* where);
@@ -142,10 +165,10 @@ struct Hooks {
   void (*bulk_wait)(unsigned pending, bool read_only);
   void (*wgmma_wait)(unsigned pending, int line);
   void (*more_registers)(unsigned registers, int line);
+  // PTX: griddepcontrol.wait
+  void (*wait_for_grid)();
   // Lets the others run first.
   void (*rest)(int line);
-  // What the simulator lacks. Does not return.
-  void (*unsupported)(const char* what, int line);
 };
 
 }  // namespace tilewright::device::sim

@@ -25,7 +25,9 @@ TW_ATOM void mbarrier_wait(u32 barrier, u32 parity, TW_SIM_LINE) {
 
 #if TW_CUDA_ARCH >= 900
 TW_ATOM bool mbarrier_try(u32 barrier, u32 parity, TW_SIM_LINE) { return mbarrier_test(barrier, parity, line); }
-TW_ATOM void mbarrier_wait_cluster(u32 barrier, u32 parity, TW_SIM_LINE) { mbarrier_wait(barrier, parity, line); }
+TW_ATOM void mbarrier_wait_cluster(u32 barrier, u32 parity, TW_SIM_LINE) {
+  sim::hooks->mbarrier(sim::MbarrierOp::wait_cluster, barrier, parity, line);
+}
 TW_ATOM void mbarrier_arrive(u32 barrier, u32 count, TW_SIM_PLACE) {
   sim::hooks->mbarrier(sim::MbarrierOp::arrive, barrier, count, place.line);
 }
@@ -35,8 +37,11 @@ TW_ATOM void mbarrier_arrive_expect(u32 barrier, u32 bytes, TW_SIM_LINE) {
 TW_ATOM void mbarrier_expect(u32 barrier, u32 bytes, TW_SIM_LINE) {
   sim::hooks->mbarrier(sim::MbarrierOp::expect, barrier, bytes, line);
 }
-TW_ATOM void mbarrier_arrive_cluster(u32, TW_SIM_LINE) {
-  sim::hooks->unsupported("mbarrier_arrive_cluster: clusters", line);
+TW_ATOM void mbarrier_arrive_cluster(u32 barrier, TW_SIM_LINE) {
+  sim::hooks->mbarrier(sim::MbarrierOp::arrive_cluster, barrier, 1, line);
+}
+TW_ATOM void mbarrier_release_cluster(u32 barrier, TW_SIM_LINE) {
+  sim::hooks->mbarrier(sim::MbarrierOp::release_cluster, barrier, 1, line);
 }
 #endif
 

@@ -28,6 +28,11 @@ inline void start_load(BulkCopy copy, u32 barrier, int line) {
   copy.barrier = barrier;
   hooks->bulk_copy(&copy, line);
 }
+inline void start_multicast(BulkCopy copy, u32 barrier, u16 blocks, int line) {
+  copy.multicast = true;
+  copy.blocks = blocks;
+  start_load(copy, barrier, line);
+}
 inline void start_store(BulkCopy copy, AtomicOp reduce, int line) {
   copy.reduce = reduce;
   hooks->bulk_copy(&copy, line);
@@ -47,34 +52,36 @@ inline void reduce_row(void* to, u32 from, u32 bytes, Element type, bool wide_in
 }
 }  // namespace sim
 
-#define TW_SIM_TMA(RANK, PARAMETERS, ...)                                                                     \
-  TW_ATOM void tma_load_##RANK##d(u32 to, const TensorMap* map, u32 barrier, PARAMETERS, TW_SIM_PLACE) {      \
-    sim::start_load(sim::tensor_copy(map, to, __VA_ARGS__), barrier, place.line);                             \
-  }                                                                                                           \
-  TW_ATOM void tma_load_##RANK##d(u32 to, const TensorMap* map, u32 barrier, PARAMETERS, u64, TW_SIM_PLACE) { \
-    sim::start_load(sim::tensor_copy(map, to, __VA_ARGS__), barrier, place.line);                             \
-  }                                                                                                           \
-  TW_ATOM void tma_load_multicast_##RANK##d(u32, const TensorMap*, u32, u16, PARAMETERS, TW_SIM_PLACE) {      \
-    sim::hooks->unsupported("tma_load_multicast_" #RANK "d: clusters", place.line);                           \
-  }                                                                                                           \
-  TW_ATOM void tma_load_multicast_##RANK##d(u32, const TensorMap*, u32, u16, PARAMETERS, u64, TW_SIM_PLACE) { \
-    sim::hooks->unsupported("tma_load_multicast_" #RANK "d: clusters", place.line);                           \
-  }                                                                                                           \
-  TW_ATOM void tma_store_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, TW_SIM_PLACE) {                \
-    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::exchange, place.line);          \
-  }                                                                                                           \
-  TW_ATOM void tma_store_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, u64, TW_SIM_PLACE) {           \
-    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::exchange, place.line);          \
-  }                                                                                                           \
-  TW_ATOM void tma_reduce_add_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, TW_SIM_PLACE) {           \
-    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::add, place.line);               \
-  }                                                                                                           \
-  TW_ATOM void tma_reduce_min_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, TW_SIM_PLACE) {           \
-    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::min, place.line);               \
-  }                                                                                                           \
-  TW_ATOM void tma_reduce_max_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, TW_SIM_PLACE) {           \
-    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::max, place.line);               \
-  }                                                                                                           \
+#define TW_SIM_TMA(RANK, PARAMETERS, ...)                                                                         \
+  TW_ATOM void tma_load_##RANK##d(u32 to, const TensorMap* map, u32 barrier, PARAMETERS, TW_SIM_PLACE) {          \
+    sim::start_load(sim::tensor_copy(map, to, __VA_ARGS__), barrier, place.line);                                 \
+  }                                                                                                               \
+  TW_ATOM void tma_load_##RANK##d(u32 to, const TensorMap* map, u32 barrier, PARAMETERS, u64, TW_SIM_PLACE) {     \
+    sim::start_load(sim::tensor_copy(map, to, __VA_ARGS__), barrier, place.line);                                 \
+  }                                                                                                               \
+  TW_ATOM void tma_load_multicast_##RANK##d(u32 to, const TensorMap* map, u32 barrier, u16 mask, PARAMETERS,      \
+                                            TW_SIM_PLACE) {                                                       \
+    sim::start_multicast(sim::tensor_copy(map, to, __VA_ARGS__), barrier, mask, place.line);                      \
+  }                                                                                                               \
+  TW_ATOM void tma_load_multicast_##RANK##d(u32 to, const TensorMap* map, u32 barrier, u16 mask, PARAMETERS, u64, \
+                                            TW_SIM_PLACE) {                                                       \
+    sim::start_multicast(sim::tensor_copy(map, to, __VA_ARGS__), barrier, mask, place.line);                      \
+  }                                                                                                               \
+  TW_ATOM void tma_store_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, TW_SIM_PLACE) {                    \
+    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::exchange, place.line);              \
+  }                                                                                                               \
+  TW_ATOM void tma_store_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, u64, TW_SIM_PLACE) {               \
+    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::exchange, place.line);              \
+  }                                                                                                               \
+  TW_ATOM void tma_reduce_add_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, TW_SIM_PLACE) {               \
+    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::add, place.line);                   \
+  }                                                                                                               \
+  TW_ATOM void tma_reduce_min_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, TW_SIM_PLACE) {               \
+    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::min, place.line);                   \
+  }                                                                                                               \
+  TW_ATOM void tma_reduce_max_##RANK##d(const TensorMap* map, u32 from, PARAMETERS, TW_SIM_PLACE) {               \
+    sim::start_store(sim::tensor_copy(map, from, __VA_ARGS__), sim::AtomicOp::max, place.line);                   \
+  }                                                                                                               \
   TW_ATOM void tma_prefetch_##RANK##d(const TensorMap*, PARAMETERS) { sim::ignore(__VA_ARGS__); }
 #define TW_SIM_COMMA ,
 namespace sim {
@@ -93,14 +100,17 @@ TW_SIM_TMA(5, i32 x0 TW_SIM_COMMA i32 x1 TW_SIM_COMMA i32 x2 TW_SIM_COMMA i32 x3
 TW_ATOM void bulk_load(u32 to, const void* from, u32 bytes, u32 barrier, TW_SIM_LINE) {
   sim::start_load(sim::row_copy(from, to, bytes), barrier, line);
 }
-TW_ATOM void bulk_load_multicast(u32, const void*, u32, u32, u16, TW_SIM_LINE) {
-  sim::hooks->unsupported("bulk_load_multicast: clusters", line);
+TW_ATOM void bulk_load_multicast(u32 to, const void* from, u32 bytes, u32 barrier, u16 mask, TW_SIM_LINE) {
+  sim::start_multicast(sim::row_copy(from, to, bytes), barrier, mask, line);
 }
 TW_ATOM void bulk_store(void* to, u32 from, u32 bytes, TW_SIM_LINE) {
   sim::start_store(sim::row_copy(to, from, bytes), sim::AtomicOp::exchange, line);
 }
-TW_ATOM void bulk_copy_cluster(u32, u32, u32, u32, TW_SIM_LINE) {
-  sim::hooks->unsupported("bulk_copy_cluster: clusters", line);
+TW_ATOM void bulk_copy_cluster(u32 to, u32 from, u32 bytes, u32 barrier, TW_SIM_LINE) {
+  sim::BulkCopy copy = sim::row_copy(nullptr, to, bytes);
+  copy.from_shared = true;
+  copy.source = from;
+  sim::start_load(copy, barrier, line);
 }
 #define TW_SIM_BULK_REDUCE(NAME, TYPE, WIDE)                          \
   TW_ATOM void NAME(void* to, u32 from, u32 bytes, TW_SIM_LINE) {     \
