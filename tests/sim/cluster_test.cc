@@ -340,15 +340,16 @@ TEST(SimGrids, AProgrammaticLaunchWaitsForTheOneInFront) {
 TEST(SimGrids, AWaitIsForTheLaunchInFrontAlone) {
   // The second launch has not waited for the first, the third waits for the second.
   const auto kernel = [](const std::string& second) {
-    return launches("if (launch == 0) out[t] = t;\nif (launch == 1) {\n  " + second +
-                        "\n  out[32 + t] = t;\n}\nif (launch == 2) {\n  wait_for_grid();\n  out[64 + t] = out[t];\n}",
+    return launches("if (launch == 0) out[t] = t;\nif (launch == 1) " + second +
+                        ";\nif (launch == 2) {\n  wait_for_grid();\n  reduce_min(out + 32 + t, out[t]);\n}",
                     {false, true, true});
   };
-  expect_clean(kernel("wait_for_grid();"), 96, [](uint32_t i) { return i % 32; });
-  expect_race(kernel(""), 5, 12);
-  WatchedText in_order = kernel("");
+  const auto lane = [](uint32_t i) { return i % 32; };
+  expect_clean(kernel("wait_for_grid()"), 64, lane);
+  expect_race(kernel("launch_next_grid()"), 5, 9);
+  WatchedText in_order = kernel("launch_next_grid()");
   in_order.programmatic = {false, false, true};
-  expect_clean(in_order, 96, [](uint32_t i) { return i % 32; });
+  expect_clean(in_order, 64, lane);
 }
 
 }  // namespace
