@@ -121,8 +121,10 @@ TEST(SimCluster, AddressesOfOtherBlocks) {
                "of shared memory, which has 16384", 8);
   expect_found(pair("u32 y;\nload_cluster_v1(&y, theirs + 0x2000000);"), out_of_bounds, "that no map_shared", 8,
                "fair");
-  expect_found(pair("sync_cluster();\nu32 y;\nload_cluster_v1(&y, theirs);\nsync_cluster();"), uninitialised,
-               "shared memory that nobody wrote", 9);
+  const WatchedText unwritten =
+      pair("sync_cluster();\nu32 y;\nload_cluster_v1(&y, theirs);\nout[32 * me + t] = y;\nsync_cluster();");
+  expect_found(unwritten, uninitialised, "shared memory that nobody wrote", 9);
+  for (size_t i = 0; i < 64; ++i) EXPECT_EQ(unwritten.run("fair").out[i], 0xffffffffu) << i;
   // A mapped address of one's own block is one of the cluster's.
   expect_clean(pair("const u32 x = t;\nstore_shared_v1(mine, &x);\nu32 y;\nload_cluster_v1(&y, map_shared(mine, me));\n"
                     "out[32 * me + t] = y;"),
@@ -275,7 +277,10 @@ TEST(SimCluster, MulticastLoads) {
        {"threads 0-31 of block 1 wait for phase 0 of the mbarrier at byte 1024 of shared memory of block 1: "
         "1 of 1 arrivals came, 16 bytes are to come",
         16}});
-  expect_race(multicast("128", "3", "if (me == 0) mbarrier_wait(bar, 0);"), 15, 18);
+  const WatchedText early = multicast("128", "3", "if (me == 0) mbarrier_wait(bar, 0);");
+  expect_race(early, 15, 18);
+  // What has not come yet is no number.
+  for (size_t i = 32; i < 64; ++i) EXPECT_EQ(early.run("greedy+late").out[i], 0xffffffffu) << i;
   // Block 1 still writes what block 0 loads over.
   expect_race(multicast("128", "3", "mbarrier_wait(bar, 0);", "if (me == 1) store_shared_v1(mine, &t);"), 13, 15);
 }
@@ -335,15 +340,16 @@ TEST(SimGrids, AProgrammaticLaunchWaitsForTheOneInFront) {
 TEST(SimGrids, AWaitIsForTheLaunchInFrontAlone) {
   // The second launch has not waited for the first, the third waits for the second.
   const auto kernel = [](const std::string& second) {
-    return launches("if (launch == 0) out[t] = t;\nif (launch == 1) {\n  " + second +
-                        "\n  out[32 + t] = t;\n}\nif (launch == 2) {\n  wait_for_grid();\n  out[64 + t] = out[t];\n}",
+    return launches("if (launch == 0) out[t] = t;\nif (launch == 1) " + second +
+                        ";\nif (launch == 2) {\n  wait_for_grid();\n  reduce_min(out + 32 + t, out[t]);\n}",
                     {false, true, true});
   };
-  expect_clean(kernel("wait_for_grid();"), 96, [](uint32_t i) { return i % 32; });
-  expect_race(kernel(""), 5, 12);
-  WatchedText in_order = kernel("");
+  const auto lane = [](uint32_t i) { return i % 32; };
+  expect_clean(kernel("wait_for_grid()"), 64, lane);
+  expect_race(kernel("launch_next_grid()"), 5, 9);
+  WatchedText in_order = kernel("launch_next_grid()");
   in_order.programmatic = {false, false, true};
-  expect_clean(in_order, 96, [](uint32_t i) { return i % 32; });
+  expect_clean(in_order, 64, lane);
 }
 
 }  // namespace

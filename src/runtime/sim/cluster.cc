@@ -93,14 +93,26 @@ void Executor::run_hosts() {
 
 // ---- Names ----
 
-std::string Executor::of_block(int rank) const {
-  return blocks_.size() == 1 ? "" : fmt::format(" of block {}", blocks_[size_t(rank)].number);
+// Kept, as what a fiber that stops has on its stack is not destroyed.
+template <class Make>
+const std::string& Executor::kept(Name kind, int id, const Make& make) const {
+  const auto [at, is_new] = names_.try_emplace({kind, id});
+  if (is_new) at->second = make();
+  return at->second;
 }
-std::string Executor::name_of(int fiber) const {
-  return fmt::format("thread {}{}", fiber % stride_, of_block(rank_of(fiber)));
+
+const std::string& Executor::of_block(int rank) const {
+  return kept(Name::block, rank, [&] {
+    return blocks_.size() == 1 ? std::string() : fmt::format(" of block {}", blocks_[size_t(rank)].number);
+  });
 }
-std::string Executor::name_of_warp(int warp) const {
-  return fmt::format("warp {}{}", warp_in_block(warp), of_block(rank_of_warp(warp)));
+const std::string& Executor::name_of(int fiber) const {
+  return kept(Name::thread, fiber,
+              [&] { return fmt::format("thread {}{}", fiber % stride_, of_block(rank_of(fiber))); });
+}
+const std::string& Executor::name_of_warp(int warp) const {
+  return kept(Name::warp, warp,
+              [&] { return fmt::format("warp {}{}", warp_in_block(warp), of_block(rank_of_warp(warp))); });
 }
 
 // ---- Shared memory of other blocks ----

@@ -16,6 +16,8 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace tilewright::sim {
@@ -173,9 +175,12 @@ class Executor {
   int first_of_warpgroup(int warp) const {
     return warp - warp_in_block(warp) + warp_in_block(warp) / kWarpsOfGroup * kWarpsOfGroup;
   }
-  std::string name_of(int fiber) const;  // "thread 3", in a cluster "thread 3 of block 1"
-  std::string name_of_warp(int warp) const;
-  std::string of_block(int rank) const;  // "", in a cluster " of block 1"
+  const std::string& name_of(int fiber) const;  // "thread 3", in a cluster "thread 3 of block 1"
+  const std::string& name_of_warp(int warp) const;
+  const std::string& of_block(int rank) const;  // "", in a cluster " of block 1"
+  enum class Name : uint8_t { thread, warp, block };
+  template <class Make>
+  const std::string& kept(Name kind, int id, const Make& make) const;
   SharedPlace place_in_block(int fiber, unsigned address, int line);
   SharedPlace place_in_cluster(unsigned address, int line);
   void visit(int rank, int line);
@@ -268,8 +273,9 @@ class Executor {
   std::vector<Fiber> fibers_;
   std::vector<Warp> warps_;  // of all blocks
   ClusterBarrier cluster_barrier_;
-  int num_threads_ = 0, num_warps_ = 0, stride_ = 1;  // of a block: threads, warps, fibers
-  int num_fibers_ = 0, num_alive_ = 0, current_ = 0;  // of all blocks
+  mutable std::map<std::pair<Name, int>, std::string> names_;  // for reports
+  int num_threads_ = 0, num_warps_ = 0, stride_ = 1;           // of a block: threads, warps, fibers
+  int num_fibers_ = 0, num_alive_ = 0, current_ = 0;           // of all blocks
   std::optional<Finding> finding_;
   std::map<SharedPlace, Mbarrier> mbarriers_;
   std::map<SharedPlace, uint32_t> mbarrier_times_;  // of the columns of those that were invalidated

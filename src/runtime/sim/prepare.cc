@@ -50,6 +50,7 @@ void Executor::prepare(const Block& block) {
   warps_.assign(warps, {});
   blocks_.assign(num_blocks, {});
   cluster_barrier_ = {};
+  names_.clear();
   over_ = false;
   mbarriers_.clear();
   mbarrier_times_.clear();
