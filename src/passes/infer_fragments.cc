@@ -424,6 +424,52 @@ void remark_gemms(const Kernel& kernel, const CudaTarget& target, std::vector<Re
   }
 }
 
+// Of tensors whose rows begin between vectors, though they are long enough for one.
+void remark_narrow_accesses(const ir::Program& program, const Kernel& kernel, std::vector<Remark>& remarks) {
+  struct Finder : ir::Visitor {
+    using Visitor::visit;
+    void visit(const Expr& e) override {
+      if (e && e.is(ir::ExprKind::load)) note(e.tile_id());
+      if (e) visit_args(e);
+    }
+    void visit(const Stmt& stmt) override {
+      if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
+        const bool is_dealt = !fragment_uses(kernel, *loop).tiles.empty();
+        const bool before = std::exchange(in_registers, is_dealt);
+        loc = stmt->loc;
+        visit_parts(stmt);
+        in_registers = before;
+        return;
+      }
+      if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile);
+      visit_parts(stmt);
+    }
+    void note(TileId id) {
+      if (in_registers && kernel.tile(id).space == ir::Space::global)
+        found.try_emplace(kernel.tile(id).tensor, id, loc);
+    }
+    explicit Finder(const Kernel& of) : kernel(of) {}
+    const Kernel& kernel;
+    bool in_registers = false;
+    Loc loc;
+    std::map<int, std::pair<TileId, Loc>> found;  // by tensor
+  } finder(kernel);
+  finder.visit(kernel.body);
+  for (const auto& [tensor, use] : finder.found) {
+    const ir::Tile& tile = kernel.tile(use.first);
+    const int64_t bytes = bytes_of(tile.dtype), moved = adjacent_elems(program, tile) * bytes;
+    const std::vector<Expr> strides = ir::strides_of(program.tensors[size_t(tensor)]);
+    const bool is_known = std::all_of(strides.begin(), strides.end(), [](const Expr& e) { return e.as_int(); });
+    const bool is_long = tile.rank() > 1 && tile.shape.back().as_int() && *tile.shape.back().as_int() * bytes >= 32;
+    if (!is_known || !is_long || moved >= 16) continue;
+    remarks.push_back({.kind = "narrow_access",
+                       .text = fmt::format("{} is moved {} bytes at a time, up to {} times slower than 16 at a time: "
+                                           "its rows begin at multiples of {} bytes",
+                                           tile.name, moved, 16 / moved, moved),
+                       .loc = use.second});
+  }
+}
+
 }  // namespace
 
 ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks) {
@@ -435,6 +481,7 @@ ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::
       move_to_shared(kernel, *conflict, remarks);
     }
     remark_gemms(kernel, target, remarks);
+    remark_narrow_accesses(program, kernel, remarks);
   }
   return program;
 }

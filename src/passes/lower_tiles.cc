@@ -191,9 +191,9 @@ RegisterNest TileLowering::open_registers(const Fragment& fragment, Block& lets,
   return nest;
 }
 
-// The coordinate of a register, or of the first one of the run of adjacent elements that it belongs to, where all of
-// such a run are inside or none.
-Expr begin_of_run(const Fragment& fragment, const RegisterNest& nest, int dim) {
+// The coordinate of a register, or of the last one of the run of adjacent elements that it belongs to, where all of such
+// a run are inside or none.
+Expr end_of_run(const Fragment& fragment, const RegisterNest& nest, int dim) {
   if (fragment.reg_modes().empty()) return nest.at[size_t(dim)];
   const layout::FragmentMode run = fragment.reg_modes()[0];
   const auto begins_at_runs = [&](const std::vector<layout::FragmentMode>& modes) {
@@ -203,7 +203,7 @@ Expr begin_of_run(const Fragment& fragment, const RegisterNest& nest, int dim) {
   };
   const bool whole = run.dim == dim && run.stride == 1 && fragment.shape()[size_t(dim)] % run.extent == 0 &&
                      begins_at_runs(fragment.thread_modes()) && begins_at_runs(fragment.reg_modes());
-  return whole ? nest.at[size_t(dim)] - nest.digits[0] : nest.at[size_t(dim)];
+  return whole ? nest.at[size_t(dim)] - nest.digits[0] + (run.extent - 1) : nest.at[size_t(dim)];
 }
 
 // `body` where the thread holds an element of the tile.
@@ -215,7 +215,7 @@ Block TileLowering::inside_only(const Fragment& fragment, const RegisterNest& ne
       for (const layout::FragmentMode& m : *modes) last += m.dim == int(d) ? (m.extent - 1) * m.stride : 0;
     }
     if (last < fragment.shape()[d]) continue;
-    const Expr ok = ir::lt(begin_of_run(fragment, nest, int(d)), ir::int_imm(fragment.shape()[d]));
+    const Expr ok = ir::lt(end_of_run(fragment, nest, int(d)), ir::int_imm(fragment.shape()[d]));
     inside = inside ? ir::logical_and(inside, ok) : ok;
   }
   // Threads beyond those of the fragment hold nothing.
