@@ -134,9 +134,9 @@ class Uses : public ir::Visitor {
 int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // How many threads share a row that is reduced: so many that each holds the fewest vectors; then few warps, which meet
-// in shared memory; then so many lanes that they load a line of 128 bytes; then those with the fewest exchanges.
+// in shared memory; then so many lanes that they load 32 neighbours; then those with the fewest exchanges.
 int64_t lanes_of_a_row(int64_t rows, int64_t cols, int64_t threads, int64_t vector) {
-  constexpr int64_t kLanesOfALine = 8;
+  const int64_t lanes_of_a_line = ceildiv(32, vector);
   int64_t best = 1;
   std::tuple<int64_t, int64_t, int64_t, int64_t> least;
   for (int64_t lanes = 1, exchanges = 0; lanes <= threads; lanes = lanes < 32 ? lanes * 2 : lanes + 32) {
@@ -144,7 +144,7 @@ int64_t lanes_of_a_row(int64_t rows, int64_t cols, int64_t threads, int64_t vect
     if (lanes > 1 && lanes <= 32) ++exchanges;
     if (threads % lanes != 0 || (lanes > 1 && lanes <= 32 && lanes / 2 * vector >= cols)) continue;
     const std::tuple cost(results * ceildiv(cols, lanes * vector), ceildiv(lanes, 32),
-                          std::max<int64_t>(0, kLanesOfALine - lanes), results * exchanges);
+                          std::max<int64_t>(0, lanes_of_a_line - lanes), results * exchanges);
     if (lanes == 1 || cost < least) best = lanes, least = cost;
   }
   return best;
