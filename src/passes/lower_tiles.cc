@@ -191,8 +191,8 @@ RegisterNest TileLowering::open_registers(const Fragment& fragment, Block& lets,
   return nest;
 }
 
-// The coordinate of a register, or of the last one of the run of adjacent elements that it belongs to, where all of such
-// a run are inside or none.
+// The coordinate of a register, or of the last one of the run of adjacent elements that it belongs to, where all of
+// such a run are inside or none.
 Expr end_of_run(const Fragment& fragment, const RegisterNest& nest, int dim) {
   if (fragment.reg_modes().empty()) return nest.at[size_t(dim)];
   const layout::FragmentMode run = fragment.reg_modes()[0];
