@@ -420,9 +420,17 @@ Block TileLowering::exchange_by_warps(const LineThreads& line, const std::vector
     }
     return sum;
   };
+  // Lines of one warp lie next to each other, in banks of their own; where a warp has one line, what all warps have of
+  // it, which then goes in vectors.
+  const bool lines_last = std::any_of(line.lines.begin(), line.lines.end(),
+                                      [](const ThreadDigit& d) { return d.scale < ir::kWarpThreads; });
   std::vector<Expr> shape = extents, at = digits;
   shape.insert(shape.end(), {ir::int_imm(line.num_lines()), ir::int_imm(line.num_warps())});
   at.insert(at.end(), {number(line.lines), number(line.warps)});
+  if (lines_last) {
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    std::swap(at[at.size() - 1], at[at.size() - 2]);
+  }
   Kernel& kernel = context_.kernel;
   const auto shared = TileId(kernel.tiles.size());
   const std::string name = kernel.fresh_tile_name("partial");
@@ -446,7 +454,7 @@ Block TileLowering::exchange_by_warps(const LineThreads& line, const std::vector
   Block take, shares = {acc.reset()};
   const Expr w = context_.fresh_var("w");
   std::copy(again.begin(), again.end(), at.begin());
-  at.back() = w;
+  (lines_last ? at[at.size() - 2] : at.back()) = w;
   acc.take(ir::load(shared, name, acc.dtype(), at, loc), take);
   shares.push_back(unrolled(w, line.num_warps(), std::move(take), loc));
   return shares;
