@@ -8,6 +8,7 @@
 namespace {
 
 using namespace bench;
+namespace T = tilewright::lang;
 
 constexpr double kEpsilon = 1e-6;
 constexpr int64_t kElems = int64_t(1) << 27, kCheckedRows = 20;
@@ -41,15 +42,48 @@ void measure(RowBench& bench, int64_t rows, int64_t width, DType dtype) {
   check_rms_norm_silu(bench, x, w, y, rows, width);
 }
 
+// The gradients of all three inputs. Rates count X, its gradient and that of the result once each.
+void measure_layer_norm_backward(RowBench& bench, int64_t rows, int64_t width, DType dtype) {
+  const DeviceTensor x = bench.tensor(dtype, {rows, width}), w = bench.tensor(dtype, {width}, 2);
+  const DeviceTensor g = bench.tensor(dtype, {rows, width}, 3), dx = bench.tensor(dtype, {rows, width}, 4);
+  const DeviceTensor mean = bench.tensor(DType::f32, {rows}, 5), factor = bench.tensor(DType::f32, {rows}, 6);
+  const DeviceTensor dw = bench.tensor(DType::f32, {width}, 7), db = bench.tensor(DType::f32, {width}, 8);
+  const Program program = T::prim_func("layer_norm_backward", [&] {
+    const T::Tile X = T::tensor("x", {rows, width}, dtype), W = T::tensor("w", {width}, dtype);
+    const T::Tile G = T::tensor("g", {rows, width}, dtype);
+    const T::Tile M = T::tensor("mean", {rows}, T::f32), R = T::tensor("factor", {rows}, T::f32);
+    const T::Tile DX = T::tensor("dx", {rows, width}, dtype);
+    const T::Tile DW = T::tensor("dw", {width}, T::f32), DB = T::tensor("db", {width}, T::f32);
+    examples::rows::layer_norm_backward(X, W, G, M, R, DX, rows, width, suggest_row_plan(rows, width, dtype, 2));
+    examples::rows::layer_norm_backward_weights(X, G, M, R, DW, DB, width, suggest_column_plan(rows, width, dtype));
+  });
+  bench.run("layer_norm_backward", fmt::format("{}x{}", rows, width), compile(program, {.target = "cuda"}),
+            {&x, &w, &g, &mean, &factor, &dx, &dw, &db}, x.num_bytes() * 3);
+  // Sums of rows in any order: a rounding each.
+  const std::vector<double> got = bench.read(db, 0, width);
+  for (int64_t j = 0; j < width; j += std::max<int64_t>(1, width / kCheckedRows)) {
+    double sum = 0, magnitude = 0;
+    for (int64_t i = 0; i < rows; ++i) {
+      sum += g.at(i * width + j);
+      magnitude += std::abs(g.at(i * width + j));
+    }
+    bench.judge("layer_norm_backward", got[size_t(j)], sum, double(rows) * 0x1p-24 * magnitude);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const RowOptions defaults{
       .widths = {96, 160, 192, 256, 320, 384, 512, 640, 1024, 4096, 16384}, .elems = kElems, .dtype = "bf16"};
-  return row_main(argc, argv, "RMSNorm and SiLU on an NVIDIA GPU against the driver's copy", defaults,
+  return row_main(argc, argv, "Norms on an NVIDIA GPU against the driver's copy", defaults,
                   [](RowBench& bench, const RowOptions& options, DType dtype) {
                     for (const int64_t width : options.widths) {
                       measure(bench, std::max<int64_t>(1, options.elems / width), width, dtype);
+                    }
+                    for (const int64_t width : options.widths) {
+                      if (width < 1024) continue;
+                      measure_layer_norm_backward(bench, std::max<int64_t>(1, options.elems / width), width, dtype);
                     }
                   });
 }

@@ -53,8 +53,8 @@ inline void column_sum(const T::Tile& X, const T::Tile& Y, int64_t width, const 
   T::copy(sum, Y(c * kColumns));
 }
 
-// B [n, m] = the transpose of A [m, n]. A word behind each row of the tile lets the threads of a warp write its rows,
-// and read its columns, in different memory banks.
+// B [n, m] = the transpose of A [m, n]. With a word behind each row of the tile at most two threads of a warp meet in a
+// memory bank, where they write its rows and where they read its columns.
 inline void transpose(const T::Tile& A, const T::Tile& B, int64_t m, int64_t n) {
   const int bytes = tilewright::bytes_of(A.dtype()), block = std::clamp(128 / bytes, 16, 64) * (bytes == 4 ? 2 : 1);
   auto [bx, by] = T::Kernel({T::ceildiv(n, block), T::ceildiv(m, block)}, {.threads = 256});

@@ -134,9 +134,9 @@ class Uses : public ir::Visitor {
 int64_t ceildiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 // How many threads share a row that is reduced: so many that each holds the fewest vectors; then few warps, which meet
-// in shared memory; then so many lanes that they load a line of 128 bytes; then those with the fewest exchanges.
+// in shared memory; then so many lanes that they load 32 neighbours; then those with the fewest exchanges.
 int64_t lanes_of_a_row(int64_t rows, int64_t cols, int64_t threads, int64_t vector) {
-  constexpr int64_t kLanesOfALine = 8;
+  const int64_t lanes_of_a_line = ceildiv(32, vector);
   int64_t best = 1;
   std::tuple<int64_t, int64_t, int64_t, int64_t> least;
   for (int64_t lanes = 1, exchanges = 0; lanes <= threads; lanes = lanes < 32 ? lanes * 2 : lanes + 32) {
@@ -144,7 +144,7 @@ int64_t lanes_of_a_row(int64_t rows, int64_t cols, int64_t threads, int64_t vect
     if (lanes > 1 && lanes <= 32) ++exchanges;
     if (threads % lanes != 0 || (lanes > 1 && lanes <= 32 && lanes / 2 * vector >= cols)) continue;
     const std::tuple cost(results * ceildiv(cols, lanes * vector), ceildiv(lanes, 32),
-                          std::max<int64_t>(0, kLanesOfALine - lanes), results * exchanges);
+                          std::max<int64_t>(0, lanes_of_a_line - lanes), results * exchanges);
     if (lanes == 1 || cost < least) best = lanes, least = cost;
   }
   return best;
@@ -424,6 +424,52 @@ void remark_gemms(const Kernel& kernel, const CudaTarget& target, std::vector<Re
   }
 }
 
+// Of tensors whose rows begin between vectors, though they are long enough for one.
+void remark_narrow_accesses(const ir::Program& program, const Kernel& kernel, std::vector<Remark>& remarks) {
+  struct Finder : ir::Visitor {
+    using Visitor::visit;
+    void visit(const Expr& e) override {
+      if (e && e.is(ir::ExprKind::load)) note(e.tile_id());
+      if (e) visit_args(e);
+    }
+    void visit(const Stmt& stmt) override {
+      if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
+        const bool is_dealt = !fragment_uses(kernel, *loop).tiles.empty();
+        const bool before = std::exchange(in_registers, is_dealt);
+        loc = stmt->loc;
+        visit_parts(stmt);
+        in_registers = before;
+        return;
+      }
+      if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile);
+      visit_parts(stmt);
+    }
+    void note(TileId id) {
+      if (in_registers && kernel.tile(id).space == ir::Space::global)
+        found.try_emplace(kernel.tile(id).tensor, id, loc);
+    }
+    explicit Finder(const Kernel& of) : kernel(of) {}
+    const Kernel& kernel;
+    bool in_registers = false;
+    Loc loc;
+    std::map<int, std::pair<TileId, Loc>> found;  // by tensor
+  } finder(kernel);
+  finder.visit(kernel.body);
+  for (const auto& [tensor, use] : finder.found) {
+    const ir::Tile& tile = kernel.tile(use.first);
+    const int64_t bytes = bytes_of(tile.dtype), moved = adjacent_elems(program, tile) * bytes;
+    const std::vector<Expr> strides = ir::strides_of(program.tensors[size_t(tensor)]);
+    const bool is_known = std::all_of(strides.begin(), strides.end(), [](const Expr& e) { return e.as_int(); });
+    const bool is_long = tile.rank() > 1 && tile.shape.back().as_int() && *tile.shape.back().as_int() * bytes >= 32;
+    if (!is_known || !is_long || moved >= 16) continue;
+    remarks.push_back({.kind = "narrow_access",
+                       .text = fmt::format("{} is moved {} bytes at a time, up to {} times slower than 16 at a time: "
+                                           "its rows begin at multiples of {} bytes",
+                                           tile.name, moved, 16 / moved, moved),
+                       .loc = use.second});
+  }
+}
+
 }  // namespace
 
 ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::vector<Remark>& remarks) {
@@ -435,6 +481,7 @@ ir::Program infer_fragments(ir::Program program, const CudaTarget& target, std::
       move_to_shared(kernel, *conflict, remarks);
     }
     remark_gemms(kernel, target, remarks);
+    remark_narrow_accesses(program, kernel, remarks);
   }
   return program;
 }

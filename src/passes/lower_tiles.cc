@@ -191,9 +191,9 @@ RegisterNest TileLowering::open_registers(const Fragment& fragment, Block& lets,
   return nest;
 }
 
-// The coordinate of a register, or of the first one of the run of adjacent elements that it belongs to, where all of
+// The coordinate of a register, or of the last one of the run of adjacent elements that it belongs to, where all of
 // such a run are inside or none.
-Expr begin_of_run(const Fragment& fragment, const RegisterNest& nest, int dim) {
+Expr end_of_run(const Fragment& fragment, const RegisterNest& nest, int dim) {
   if (fragment.reg_modes().empty()) return nest.at[size_t(dim)];
   const layout::FragmentMode run = fragment.reg_modes()[0];
   const auto begins_at_runs = [&](const std::vector<layout::FragmentMode>& modes) {
@@ -203,7 +203,7 @@ Expr begin_of_run(const Fragment& fragment, const RegisterNest& nest, int dim) {
   };
   const bool whole = run.dim == dim && run.stride == 1 && fragment.shape()[size_t(dim)] % run.extent == 0 &&
                      begins_at_runs(fragment.thread_modes()) && begins_at_runs(fragment.reg_modes());
-  return whole ? nest.at[size_t(dim)] - nest.digits[0] : nest.at[size_t(dim)];
+  return whole ? nest.at[size_t(dim)] - nest.digits[0] + (run.extent - 1) : nest.at[size_t(dim)];
 }
 
 // `body` where the thread holds an element of the tile.
@@ -215,7 +215,7 @@ Block TileLowering::inside_only(const Fragment& fragment, const RegisterNest& ne
       for (const layout::FragmentMode& m : *modes) last += m.dim == int(d) ? (m.extent - 1) * m.stride : 0;
     }
     if (last < fragment.shape()[d]) continue;
-    const Expr ok = ir::lt(begin_of_run(fragment, nest, int(d)), ir::int_imm(fragment.shape()[d]));
+    const Expr ok = ir::lt(end_of_run(fragment, nest, int(d)), ir::int_imm(fragment.shape()[d]));
     inside = inside ? ir::logical_and(inside, ok) : ok;
   }
   // Threads beyond those of the fragment hold nothing.
@@ -420,9 +420,17 @@ Block TileLowering::exchange_by_warps(const LineThreads& line, const std::vector
     }
     return sum;
   };
+  // Lines of one warp lie next to each other, in banks of their own; where a warp has one line, what all warps have of
+  // it, which then goes in vectors.
+  const bool lines_last = std::any_of(line.lines.begin(), line.lines.end(),
+                                      [](const ThreadDigit& d) { return d.scale < ir::kWarpThreads; });
   std::vector<Expr> shape = extents, at = digits;
   shape.insert(shape.end(), {ir::int_imm(line.num_lines()), ir::int_imm(line.num_warps())});
   at.insert(at.end(), {number(line.lines), number(line.warps)});
+  if (lines_last) {
+    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
+    std::swap(at[at.size() - 1], at[at.size() - 2]);
+  }
   Kernel& kernel = context_.kernel;
   const auto shared = TileId(kernel.tiles.size());
   const std::string name = kernel.fresh_tile_name("partial");
@@ -446,7 +454,7 @@ Block TileLowering::exchange_by_warps(const LineThreads& line, const std::vector
   Block take, shares = {acc.reset()};
   const Expr w = context_.fresh_var("w");
   std::copy(again.begin(), again.end(), at.begin());
-  at.back() = w;
+  (lines_last ? at[at.size() - 2] : at.back()) = w;
   acc.take(ir::load(shared, name, acc.dtype(), at, loc), take);
   shares.push_back(unrolled(w, line.num_warps(), std::move(take), loc));
   return shares;

@@ -49,6 +49,8 @@ const std::vector<Row>& rows() {
       {"quickstart bf16, three steps", Kind::guard, R"(ks_\d+ < 1)", kLoadedAgain},
       {"online_softmax", Kind::barrier, R"(tw::sync_block\(\))", kNoConflict},
       {"prefix_sum", Kind::barrier, R"(tw::sync_block\(\))", kNoConflict},
+      // Of whole rows, of which the next ones follow.
+      {"split_k", Kind::guard, R"(bx_\d+ \* 16 \+ at_\d+ < 21)", kNobodyReads},
       {"split_k", Kind::guard, R"(tw::u64\((bz|k)_\d+\) < tw::u64\(2\))", kAlwaysTrue},
       {"wgmma, 2 stages", Kind::guard, R"(tw::remainder\(tid_\d+, 32\) == 0)", kNobodyWaits},
       {"wgmma, 3 stages", Kind::guard, R"(tw::remainder\(tid_\d+, 32\) == 0)", kNobodyWaits},

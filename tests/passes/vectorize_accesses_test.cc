@@ -56,6 +56,50 @@ TEST(VectorizeAccesses, SeveralWhereOneWouldBeTooWide) {
   EXPECT_EQ(count(text, "store_vector("), 1) << text;
 }
 
+// What the pipeline makes of B = A * w + 1 along rows of a number of elements, with a name in the loop.
+std::string with_names(int64_t cols, DType dtype, bool by_name) {
+  const Program program = T::prim_func("p", [&] {
+    auto A = T::tensor("A", {64, cols}, dtype), B = T::tensor("B", {64, cols}, dtype);
+    auto W = T::tensor("W", {cols}, dtype);
+    auto [b] = T::Kernel({16}, {.threads = 128});
+    auto x = T::alloc_fragment({4, cols}, T::f32, "x");
+    auto sum = T::alloc_fragment({4}, T::f32, "sum");
+    T::copy(A(b * 4, 0), x);
+    T::reduce_sum(x, sum);
+    for (auto [i, j] : T::Parallel(4, cols)) {
+      auto column = T::let(by_name ? j + 0 * i : T::Expr(j));
+      auto w = T::let(T::cast(W(column), T::f32) * sum(i));
+      x(i, j) = x(i, j) * w + 1;
+    }
+    T::copy(x, B(b * 4, 0));
+  });
+  std::vector<Remark> remarks;
+  return ir::print(cuda_pipeline(program.ir(), {.sm = 80}, remarks));
+}
+
+TEST(VectorizeAccesses, BesideNamesAndThroughThem) {
+  for (const bool by_name : {false, true}) {
+    const std::string text = with_names(256, T::bf16, by_name);
+    EXPECT_EQ(count(text, "load_vector("), 2) << text;
+    EXPECT_EQ(count(text, "store_vector("), 1) << text;
+    EXPECT_EQ(count(text, "count = 8"), 3) << text;
+  }
+}
+
+// 1000 elements on 32 lanes: the last vector of some lanes is outside, as a whole.
+TEST(VectorizeAccesses, BehindAConditionOnWholeVectors) {
+  const std::string text = with_names(1000, T::f16, false);
+  EXPECT_EQ(count(text, "load_vector("), 2) << text;
+  EXPECT_EQ(count(text, "store_vector("), 1) << text;
+  EXPECT_EQ(count(text, "count = 8"), 3) << text;
+}
+
+// What a block alone has passes L1 by; what all blocks read stays there.
+TEST(VectorizeAccesses, SaysWhatIsReadOnce) {
+  const std::string text = with_names(256, T::bf16, false);
+  EXPECT_EQ(count(text, "once = true"), 1) << text;  // A; B is too small to leave L2 for it
+}
+
 TEST(VectorizeAccesses, NotWhereRowsBeginBetweenVectors) {
   EXPECT_EQ(count(lowered(16, 127, T::f32, T::f32), "_vector("), 0);
   EXPECT_EQ(count(lowered(16, 128, T::f32, T::f32, {.sm = 80}, 1), "_vector("), 0);

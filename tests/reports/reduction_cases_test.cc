@@ -136,8 +136,14 @@ TEST(ReductionCases, RowsOfSeveralWarps) {
       T::copy(a, B(b * c.rows, 0));
       T::copy(m, M(b * c.rows));
     });
-    // Most threads have nothing of so short a row.
-    EXPECT_EQ(c.cols > 7 ? remarks_of(p) : "", "");
+    // Most threads have nothing of so short a row. Rows of an odd number of elements go one by one, which is said.
+    const std::string remarks = remarks_of(p);
+    if (c.cols > 7 && c.cols % 4 == 0) {
+      EXPECT_EQ(remarks, "");
+    } else if (c.cols > 7) {
+      EXPECT_EQ(remarks.rfind("narrow_access: A", 0), 0u) << remarks;
+      EXPECT_EQ(remarks.find("fragment_in_shared"), std::string::npos) << remarks;
+    }
     HostArray a(T::f32, {blocks * c.rows, c.cols});
     for (int64_t i = 0; i < a.size(); ++i) a.set(i, Real(i * 7 % 13 - 6));
     const Args args = {a, HostArray(T::f32, {blocks * c.rows, c.cols}), HostArray(T::f32, {blocks * c.rows})};

@@ -2,6 +2,7 @@
 // brings out the one for it. What kinds there are is read from the sources, so that a new one needs a change here.
 #include "../../examples/gemm_epilogue.h"
 #include "../../examples/matmul_relu.h"
+#include "../../examples/rms_norm_silu.h"
 #include "../../examples/split_k.h"
 #include "harness/folders.h"
 #include "harness/machine.h"
@@ -120,6 +121,7 @@ const std::map<std::string, std::function<Kinds()>>& planted() {
   static const std::map<std::string, std::function<Kinds()>> kPlanted = {
       {"scalar_gemm", [] { return changed({.in = DType::f32}); }},
       {"fragment_in_shared", [] { return changed([](auto&, auto&, auto& c) { c(3, 4) = 1; }); }},
+      {"narrow_access", [] { return compiled(examples::rms_norm_silu(8, 1001, 1e-6, DType::bf16), "cuda:sm_90a"); }},
       {"serial_pipeline", [] { return changed({.safe_value = 1}); }},
       {"fewer_stages", [] { return changed({.num_stages = 12}); }},
       {"bank_conflicts",
@@ -165,6 +167,23 @@ TEST(Remarks, ProductsOfTheExamples) {
   expect_within(examples::matmul_relu(1000, 1000, 1000, 128, 128, 32), {});
   expect_within(examples::gemm_epilogue(300, 500, 200), {"scalar_gemm"});
   expect_within(examples::split_k(72, 96, 3008), {"scalar_gemm"});
+}
+
+// One source at every width: whole vectors, and nothing that gives way.
+TEST(Remarks, NormsOfUsualWidthsHaveNone) {
+  for (const DType dtype : {DType::bf16, DType::f16, DType::f32}) {
+    for (const int64_t width : {96, 160, 192, 256, 320, 384, 512, 640, 1024, 1000, 4096, 16384, 65536}) {
+      const CompiledKernel kernel =
+          compile(examples::rms_norm_silu(4096, width, 1e-6, dtype), {.target = "cuda:sm_90a"});
+      EXPECT_EQ(kinds_of(kernel.remarks()), Kinds()) << width;
+      const std::string source = kernel.get_kernel_source();
+      const std::string vector = fmt::format("store_vector<{}, tw::StoreHint::stream>(y", 16 / bytes_of(dtype));
+      // The whole of y leaves so: an element of it is named nowhere. The last of two parts may be narrower.
+      const bool is_whole = !std::regex_search(source, std::regex("\\by\\[")) || width > 32768;
+      const bool is_large = width * 4096 * bytes_of(dtype) >= 32 << 20;
+      EXPECT_TRUE(is_whole && (!is_large || source.find(vector) != std::string::npos)) << width << source;
+    }
+  }
 }
 
 TEST(Remarks, EachKindHasItsCause) {

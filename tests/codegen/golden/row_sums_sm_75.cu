@@ -10,8 +10,8 @@ namespace tw = tilewright::device;
 extern "C" __global__ void __launch_bounds__(64)
 tw_row_sums(float* const tensor_0, float* const tensor_1, const tw::i64 m_0, const tw::i64 n_1, const tw::i64 first_block, tw::Failure* const failure) {
   float a[32];
-  float part[8];
-  float sum[8];
+  float part[16];
+  float sum[16];
   float* const A = tensor_0;
   float* const B = tensor_1;
   float acc_5 = 0;
@@ -20,43 +20,43 @@ tw_row_sums(float* const tensor_0, float* const tensor_1, const tw::i64 m_0, con
   const tw::i64 block = first_block + blockIdx.x;
   const tw::i64 bx_2 = tw::i64(block);
   {
-    const tw::i32 at_10 = tw::quotient(tid_9, 16);
+    const tw::i32 at_10 = tw::quotient(tid_9, 32);
     #pragma unroll
-    for (tw::i32 r_11 = 0; r_11 < 8; ++r_11) {
+    for (tw::i32 r_11 = 0; r_11 < 16; ++r_11) {
       sum[r_11] = 0.0f;
     }
   }
   for (tw::i64 k_3 = 0, end_k_3 = tw::floordiv<tw::i64>(n_1 + 63, 64); k_3 < end_k_3; ++k_3) {
     {
-      const tw::i32 at_12 = tw::quotient(tid_9, 16);
-      const tw::i32 at_13 = tw::remainder(tid_9, 16) * 4;
-      if (bx_2 * 32 + at_12 + 28 < m_0 & k_3 * 64 + at_13 + 3 < n_1) {
+      const tw::i32 at_12 = tw::quotient(tid_9, 32);
+      const tw::i32 at_13 = tw::remainder(tid_9, 32);
+      if (bx_2 * 32 + at_12 + 30 < m_0 & k_3 * 64 + at_13 + 32 < n_1) {
         #pragma unroll
-        for (tw::i32 r_15 = 0; r_15 < 8; ++r_15) {
+        for (tw::i32 r_15 = 0; r_15 < 16; ++r_15) {
           #pragma unroll
-          for (tw::i32 r_14 = 0; r_14 < 4; ++r_14) {
-            a[r_15 * 4 + r_14] = A[(bx_2 * 32 + (at_12 + r_15 * 4)) * n_1 + (k_3 * 64 + (at_13 + r_14))];
+          for (tw::i32 r_14 = 0; r_14 < 2; ++r_14) {
+            a[r_15 * 2 + r_14] = A[(bx_2 * 32 + (at_12 + r_15 * 2)) * n_1 + (k_3 * 64 + (at_13 + r_14 * 32))];
           }
         }
       } else {
         #pragma unroll
-        for (tw::i32 r_24 = 0; r_24 < 8; ++r_24) {
+        for (tw::i32 r_24 = 0; r_24 < 16; ++r_24) {
           #pragma unroll
-          for (tw::i32 r_25 = 0; r_25 < 4; ++r_25) {
-            a[r_24 * 4 + r_25] = (tw::u64(bx_2 * 32 + (at_12 + r_24 * 4)) < tw::u64(m_0) && tw::u64(k_3 * 64 + (at_13 + r_25)) < tw::u64(n_1) ? A[(bx_2 * 32 + (at_12 + r_24 * 4)) * n_1 + (k_3 * 64 + (at_13 + r_25))] : 0.0f);
+          for (tw::i32 r_25 = 0; r_25 < 2; ++r_25) {
+            a[r_24 * 2 + r_25] = (tw::u64(bx_2 * 32 + (at_12 + r_24 * 2)) < tw::u64(m_0) && tw::u64(k_3 * 64 + (at_13 + r_25 * 32)) < tw::u64(n_1) ? A[(bx_2 * 32 + (at_12 + r_24 * 2)) * n_1 + (k_3 * 64 + (at_13 + r_25 * 32))] : 0.0f);
           }
         }
       }
     }
     {
-      const tw::i32 at_16 = tw::quotient(tid_9, 16);
-      const tw::i32 at_17 = tw::remainder(tid_9, 16) * 4;
+      const tw::i32 at_16 = tw::quotient(tid_9, 32);
+      const tw::i32 at_17 = tw::remainder(tid_9, 32);
       #pragma unroll
-      for (tw::i32 r_19 = 0; r_19 < 8; ++r_19) {
+      for (tw::i32 r_19 = 0; r_19 < 16; ++r_19) {
         acc_5 = 0.0f;
         #pragma unroll
-        for (tw::i32 r_18 = 0; r_18 < 4; ++r_18) {
-          acc_5 = acc_5 + a[r_19 * 4 + r_18];
+        for (tw::i32 r_18 = 0; r_18 < 2; ++r_18) {
+          acc_5 = acc_5 + a[r_19 * 2 + r_18];
         }
         other_6 = tw::shuffle_lanes(acc_5, 1);
         acc_5 = acc_5 + other_6;
@@ -66,31 +66,33 @@ tw_row_sums(float* const tensor_0, float* const tensor_1, const tw::i64 m_0, con
         acc_5 = acc_5 + other_6;
         other_6 = tw::shuffle_lanes(acc_5, 8);
         acc_5 = acc_5 + other_6;
+        other_6 = tw::shuffle_lanes(acc_5, 16);
+        acc_5 = acc_5 + other_6;
         part[r_19] = acc_5;
       }
     }
     {
-      const tw::i32 at_20 = tw::quotient(tid_9, 16);
+      const tw::i32 at_20 = tw::quotient(tid_9, 32);
       #pragma unroll
-      for (tw::i32 r_21 = 0; r_21 < 8; ++r_21) {
+      for (tw::i32 r_21 = 0; r_21 < 16; ++r_21) {
         sum[r_21] = sum[r_21] + part[r_21];
       }
     }
   }
   {
-    const tw::i32 at_22 = tw::quotient(tid_9, 16);
-    if (bx_2 * 32 + at_22 + 28 < m_0) {
+    const tw::i32 at_22 = tw::quotient(tid_9, 32);
+    if (bx_2 * 32 + at_22 + 30 < m_0) {
       #pragma unroll
-      for (tw::i32 r_23 = 0; r_23 < 8; ++r_23) {
-        if (tw::remainder(tid_9, 16) == 0) {
-          B[bx_2 * 32 + (at_22 + r_23 * 4)] = sum[r_23];
+      for (tw::i32 r_23 = 0; r_23 < 16; ++r_23) {
+        if (tw::remainder(tid_9, 32) == 0) {
+          B[bx_2 * 32 + (at_22 + r_23 * 2)] = sum[r_23];
         }
       }
     } else {
       #pragma unroll
-      for (tw::i32 r_26 = 0; r_26 < 8; ++r_26) {
-        if (tw::remainder(tid_9, 16) == 0) {
-          if (tw::u64(bx_2 * 32 + (at_22 + r_26 * 4)) < tw::u64(m_0)) B[bx_2 * 32 + (at_22 + r_26 * 4)] = sum[r_26];
+      for (tw::i32 r_26 = 0; r_26 < 16; ++r_26) {
+        if (tw::remainder(tid_9, 32) == 0) {
+          if (tw::u64(bx_2 * 32 + (at_22 + r_26 * 2)) < tw::u64(m_0)) B[bx_2 * 32 + (at_22 + r_26 * 2)] = sum[r_26];
         }
       }
     }

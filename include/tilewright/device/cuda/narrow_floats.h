@@ -202,20 +202,6 @@ TW_ATOM T element_of(typename Unsigned<sizeof(T)>::Type bits) {
 template <u32 kBytes, u32 kWordBytes = kBytes<4 ? kBytes : 4> struct alignas(kBytes) Words {
   typename Unsigned<kWordBytes>::Type at[kBytes / kWordBytes];
 };
-template <LoadHint kHint, u32 kBytes>
-TW_ATOM Words<kBytes> load_words(const void* from) {
-  Words<kBytes> words;
-  if constexpr (kHint == LoadHint::normal || kBytes < 4) {
-    words = *static_cast<const Words<kBytes>*>(from);
-  } else if constexpr (kBytes == 4) {
-    load_global_v1<kHint>(words.at, from);
-  } else if constexpr (kBytes == 8) {
-    load_global_v2<kHint>(words.at, from);
-  } else {
-    load_global_v4<kHint>(words.at, from);
-  }
-  return words;
-}
 template <StoreHint kHint, u32 kBytes>
 TW_ATOM void store_words(void* to, const Words<kBytes>& words) {
   if constexpr (kHint == StoreHint::normal || kBytes < 4) {
@@ -228,9 +214,8 @@ TW_ATOM void store_words(void* to, const Words<kBytes>& words) {
     store_global_v4<kHint>(to, words.at);
   }
 }
-template <u32 kCount, LoadHint kHint = LoadHint::normal, class Value, class T>
-TW_ATOM void load_vector(Value* to, const T* from) {
-  const auto words = load_words<kHint, kCount * sizeof(T)>(from);
+template <u32 kCount, class T, class Value>
+TW_ATOM void take_words(Value* to, const Words<kCount * sizeof(T)>& words) {
   constexpr u32 kWordBytes = sizeof(words.at[0]), kPerWord = kWordBytes / sizeof(T);
 #pragma unroll
   for (u32 i = 0; i < kCount; ++i) {
@@ -240,6 +225,20 @@ TW_ATOM void load_vector(Value* to, const T* from) {
       using Bits = typename Unsigned<sizeof(T)>::Type;
       to[i] = value_of(element_of<T>(Bits(words.at[i / kPerWord] >> i % kPerWord * sizeof(T) * 8)));
     }
+  }
+}
+template <u32 kCount, LoadHint kHint = LoadHint::normal, class Value, class T>
+TW_ATOM void load_vector(Value* to, const T* from) {
+  constexpr u32 kBytes = kCount * sizeof(T);
+  if constexpr (kHint == LoadHint::normal || kBytes < 4) {
+    const auto words = *reinterpret_cast<const Words<kBytes>*>(from);
+    take_words<kCount, T>(to, words);
+  } else {
+    Words<kBytes> words;
+    if constexpr (kBytes == 4) load_global_v1<kHint>(words.at, from);
+    if constexpr (kBytes == 8) load_global_v2<kHint>(words.at, from);
+    if constexpr (kBytes == 16) load_global_v4<kHint>(words.at, from);
+    take_words<kCount, T>(to, words);
   }
 }
 template <u32 kCount, StoreHint kHint = StoreHint::normal, class T, class Value>
