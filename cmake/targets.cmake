@@ -195,3 +195,31 @@ function(tilewright_add_bench name)
   add_dependencies(benches bench_${name})
   tilewright_pack_program(bench_${name} bench tilewright ${packed_libraries})
 endfunction()
+
+# python/src/*.cc -> the extension module <build>/python/tilewright/_core, beside links to the package's files: with
+# <build>/python in PYTHONPATH an edited file is seen at once. A wheel is installed from the same targets.
+function(tilewright_add_python)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
+  execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_folder
+    OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "TILEWRIGHT_PYTHON needs nanobind: ${Python_EXECUTABLE} -m pip install nanobind")
+  endif()
+  find_package(nanobind CONFIG REQUIRED PATHS "${nanobind_folder}" NO_DEFAULT_PATH)
+
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cc")
+  nanobind_add_module(tilewright_python NB_STATIC ${sources})
+  target_link_libraries(tilewright_python PRIVATE tilewright)
+  target_include_directories(tilewright_python SYSTEM BEFORE PRIVATE "${NB_DIR}/include")
+  set_target_properties(tilewright_python PROPERTIES OUTPUT_NAME _core
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/python/tilewright")
+
+  set(package "${PROJECT_SOURCE_DIR}/python/tilewright")
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${package}" "${package}/*.py" "${package}/*.pyi" "${package}/py.typed")
+  foreach(file IN LISTS files)
+    get_filename_component(folder "${file}" DIRECTORY)
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/python/tilewright/${folder}")
+    file(CREATE_LINK "${package}/${file}" "${PROJECT_BINARY_DIR}/python/tilewright/${file}" SYMBOLIC)
+  endforeach()
+  install(TARGETS tilewright_python LIBRARY DESTINATION tilewright COMPONENT python)
+endfunction()
