@@ -88,8 +88,28 @@ function(tilewright_add_tests)
     endif()
   endforeach()
   string(PREPEND lines "${long_lines}")
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/packed/tests.txt" CONTENT "${lines}" @ONLY)
+  if(NOT TILEWRIGHT_SANITIZE)
+    tilewright_add_python_suite()
+    string(APPEND lines "test_python python\n")
+  endif()
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests.txt" CONTENT "${lines}" @ONLY)
   tilewright_write_source_folder()
+endfunction()
+
+# tests/python/*.py -> the suite <build>/test_python, a script; without the package it says why it skips its tests.
+function(tilewright_add_python_suite)
+  set(suite_python "")
+  add_custom_target(test_python)
+  if(TILEWRIGHT_PYTHON)
+    set(suite_python "${Python_EXECUTABLE}")
+    add_dependencies(test_python tilewright_python)
+  endif()
+  configure_file("${PROJECT_SOURCE_DIR}/tests/python/suite.sh.in" "${PROJECT_BINARY_DIR}/test_python" @ONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  add_dependencies(tests test_python)
+  add_test(NAME test_python COMMAND test_python)
+  set_tests_properties(test_python PROPERTIES LABELS python)
 endfunction()
 
 # <build>/source_folder.txt tells the tests where the sources are. Relative where the build lies among them: both can be
@@ -198,7 +218,8 @@ endfunction()
 
 # python/src/*.cc -> the extension module <build>/python/tilewright/_core, beside links to the package's files: with
 # <build>/python in PYTHONPATH an edited file is seen at once. A wheel is installed from the same targets.
-function(tilewright_add_python)
+# A macro, so that Python_EXECUTABLE is there for the suite.
+macro(tilewright_add_python)
   find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
   execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_folder
     OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
@@ -222,4 +243,4 @@ function(tilewright_add_python)
     file(CREATE_LINK "${package}/${file}" "${PROJECT_BINARY_DIR}/python/tilewright/${file}" SYMBOLIC)
   endforeach()
   install(TARGETS tilewright_python LIBRARY DESTINATION tilewright COMPONENT python)
-endfunction()
+endmacro()
