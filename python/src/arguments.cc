@@ -12,11 +12,11 @@ namespace {
 
 std::optional<DType> dtype_of_name(std::string_view name) {
   constexpr std::pair<std::string_view, DType> kNames[] = {
-      {"bool", DType::boolean},          {"bool_", DType::boolean},    {"int8", DType::i8},
-      {"int16", DType::i16},             {"int32", DType::i32},        {"int64", DType::i64},
-      {"uint8", DType::u8},              {"uint16", DType::u16},       {"uint32", DType::u32},
-      {"uint64", DType::u64},            {"float16", DType::f16},      {"bfloat16", DType::bf16},
-      {"float32", DType::f32},           {"float64", DType::f64},      {"float8_e4m3fn", DType::f8e4m3},
+      {"bool", DType::boolean},       {"bool_", DType::boolean}, {"int8", DType::i8},
+      {"int16", DType::i16},          {"int32", DType::i32},     {"int64", DType::i64},
+      {"uint8", DType::u8},           {"uint16", DType::u16},    {"uint32", DType::u32},
+      {"uint64", DType::u64},         {"float16", DType::f16},   {"bfloat16", DType::bf16},
+      {"float32", DType::f32},        {"float64", DType::f64},   {"float8_e4m3fn", DType::f8e4m3},
       {"float8_e5m2", DType::f8e5m2},
   };
   for (const auto& [known, dtype] : kNames) {

@@ -40,19 +40,15 @@ std::vector<detail::LoopOption> to_options(nb::dict options) {
 
 int open_range(int kind, nb::handle start, nb::handle stop, int64_t step, nb::dict options) {
   const lang::SourcePos pos = here();
-  return detail::open_loop(lang::range_spec(detail::LoopKindTag(kind), to_expr(start), to_expr(stop), step,
-                                            to_options(options), pos),
-                           pos);
+  return detail::open_loop(
+      lang::range_spec(detail::LoopKindTag(kind), to_expr(start), to_expr(stop), step, to_options(options), pos), pos);
 }
 
 int open_parallel(nb::handle extents, nb::dict options) {
   std::vector<Expr> stops = to_exprs(extents);
   const std::vector<Expr> starts(stops.size(), Expr(0));
-  return detail::open_loop({.kind = detail::kParallel,
-                            .begin = starts,
-                            .extent = std::move(stops),
-                            .options = to_options(options)},
-                           here());
+  return detail::open_loop(
+      {.kind = detail::kParallel, .begin = starts, .extent = std::move(stops), .options = to_options(options)}, here());
 }
 
 void bind_loops(nb::module_& m) {
@@ -76,7 +72,9 @@ void bind_loops(nb::module_& m) {
 }  // namespace
 
 void bind_control(nb::module_& m) {
-  m.def("begin_program", [](const std::string& name) { detail::begin_program(name, here()); });
+  m.def("begin_program", [](const std::string& name, const std::string& file, int line) {
+    detail::begin_program(name, {.file = kept_name(file), .line = line});
+  });
   m.def("end_program", &detail::end_program);
   m.def("abandon_program", &detail::abandon_program);
   m.def("open_kernel", [](nb::handle grid, const std::vector<int>& threads) {

@@ -4,7 +4,6 @@
 #include "lang/open_builder.h"
 #include "support/error.h"
 
-
 namespace tilewright::python {
 
 namespace {
@@ -62,7 +61,8 @@ lang::Expr to_expr(nb::handle value) {
   }
   if (PyIndex_Check(value.ptr())) return from_python_int(nb::steal(PyNumber_Index(value.ptr())));
   if (nb::hasattr(value, "__float__")) return to_expr(nb::steal(PyNumber_Float(value.ptr())));
-  throw invalid_kernel(here_loc(), "a value of the Python type {} is used as a number of the kernel", name_of_type(value))
+  throw invalid_kernel(here_loc(), "a value of the Python type {} is used as a number of the kernel",
+                       name_of_type(value))
       .hint("use ints, floats, bools, scalars and elements of tiles");
 }
 

@@ -24,6 +24,8 @@ AuthorPlace author_place(bool with_column);
 // The same without a column; the file's name lives as long as the process.
 lang::SourcePos here();
 Loc here_loc();
+// The name of a file for SourcePos, which holds a pointer only.
+const char* kept_name(const std::string& file);
 // Files below `folder` belong to the package.
 void set_package_folder(std::string folder);
 

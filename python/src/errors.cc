@@ -27,15 +27,23 @@ std::string kind_name(ErrorKind kind) {
   return name;
 }
 
-// The error with the author's position where it has none, and with a column where it stands on the author's line.
+// Words of the language as Python writes them: T::cast -> T.cast.
+std::string in_python(std::string text) {
+  for (size_t at = text.find("T::"); at != std::string::npos; at = text.find("T::", at)) text.replace(at, 3, "T.");
+  return text;
+}
+
+// The error in Python's words, with the author's position where it has none, and with a column where it stands on the
+// author's line.
 Error placed(const Error& error) {
   const AuthorPlace place = author_place(true);
   const bool on_line = error.loc().line == place.line && error.loc().path() == place.file;
   const bool needs_place = !error.loc().known() && error.kind() != ErrorKind::invalid_argument;
-  if (place.line == 0 || !(needs_place || (on_line && error.loc().column == 0))) return error;
-  Error out(error.kind(), error.message(), Loc::at(place.file, place.line, place.column));
-  for (const Note& note : error.notes()) std::move(out).note(note.text, note.loc);
-  if (!error.hint().empty()) std::move(out).hint(error.hint());
+  const bool moves = place.line > 0 && (needs_place || (on_line && error.loc().column == 0));
+  Error out(error.kind(), in_python(error.message()),
+            moves ? Loc::at(place.file, place.line, place.column) : error.loc());
+  for (const Note& note : error.notes()) std::move(out).note(in_python(note.text), note.loc);
+  if (!error.hint().empty()) std::move(out).hint(in_python(error.hint()));
   return out;
 }
 
@@ -46,9 +54,8 @@ void translate(const std::exception_ptr& thrown, void*) {
     const Error error = placed(original);
     nb::list notes;
     for (const Note& note : error.notes()) notes.append(nb::make_tuple(note.text, to_place(note.loc)));
-    const nb::object exception =
-        make_exception()(kind_name(error.kind()), error.message(), to_place(error.loc()), notes,
-                         error.hint(), std::string(error.what()));
+    const nb::object exception = make_exception()(kind_name(error.kind()), error.message(), to_place(error.loc()),
+                                                  notes, error.hint(), std::string(error.what()));
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(exception.ptr())), exception.ptr());
   }
 }

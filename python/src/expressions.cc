@@ -20,7 +20,8 @@ bool is_integral(const Expr& e) { return !is_float(e.dtype()); }
 
 // Python's `/`: never a floor division. Integers are divided as f32, as a float literal would make them.
 Expr true_divide(const Expr& a, const Expr& b) {
-  if (is_integral(a) && is_integral(b)) return lang::cast(a, DType::f32) / lang::cast(b, DType::f32);
+  if (is_integral(a) && is_integral(b))
+    return lang::cast(a, DType::f32) / lang::cast(b, DType::f32);
   return a / b;
 }
 
@@ -32,6 +33,20 @@ Expr modulo(const Expr& a, const Expr& b) {
   return is_integral(a) && is_integral(b) ? lang::floormod(a, b) : a - b * lang::floor(a / b);
 }
 
+// An error of an expression stands where the author writes it, not where its operand was made.
+template <class F>
+Expr at_call(F&& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    const AuthorPlace place = author_place(true);
+    Error moved(error.kind(), error.message(), Loc::at(place.file, place.line, place.column));
+    for (const Note& note : error.notes()) std::move(moved).note(note.text, note.loc);
+    if (!error.hint().empty()) std::move(moved).hint(error.hint());
+    throw moved;
+  }
+}
+
 // An operator of Python that takes anything which is a number.
 template <class Class, class F>
 void def_operator(Class& c, const char* name, const char* reversed, F f) {
@@ -39,7 +54,7 @@ void def_operator(Class& c, const char* name, const char* reversed, F f) {
       name,
       [f](nb::handle self, nb::handle other) -> nb::object {
         if (!is_scalar(other) && !nb::hasattr(other, "__float__")) return nb::borrow(Py_NotImplemented);
-        return nb::cast(f(to_expr(self), to_expr(other)));
+        return nb::cast(at_call([&] { return f(to_expr(self), to_expr(other)); }));
       },
       nb::is_operator());
   if (reversed == nullptr) return;
@@ -47,15 +62,16 @@ void def_operator(Class& c, const char* name, const char* reversed, F f) {
       reversed,
       [f](nb::handle self, nb::handle other) -> nb::object {
         if (!is_scalar(other) && !nb::hasattr(other, "__float__")) return nb::borrow(Py_NotImplemented);
-        return nb::cast(f(to_expr(other), to_expr(self)));
+        return nb::cast(at_call([&] { return f(to_expr(other), to_expr(self)); }));
       },
       nb::is_operator());
 }
 
 [[noreturn]] bool refuse_truth(nb::handle) {
   throw invalid_kernel(here_loc(), "Python asks whether an expression of the kernel is true while the kernel is built")
-      .hint("its value is known only when the kernel runs: use if, and, or, not inside a @T.prim_func or @T.macro, or "
-            "T.if_then_else");
+      .hint(
+          "its value is known only when the kernel runs: use if, and, or, not inside a @T.prim_func or @T.macro, or "
+          "T.if_then_else");
 }
 
 template <class Class>
@@ -106,10 +122,10 @@ void init_access(Access* self, int tile, nb::tuple items) {
 }
 
 void bind_word(nb::module_& module, const char* name, Unary f) {
-  module.def(name, [f](nb::handle x) { return f(to_expr(x)); });
+  module.def(name, [f](nb::handle x) { return at_call([&] { return f(to_expr(x)); }); });
 }
 void bind_word(nb::module_& module, const char* name, Binary f) {
-  module.def(name, [f](nb::handle x, nb::handle y) { return f(to_expr(x), to_expr(y)); });
+  module.def(name, [f](nb::handle x, nb::handle y) { return at_call([&] { return f(to_expr(x), to_expr(y)); }); });
 }
 
 void bind_functions(nb::module_& m) {
@@ -127,17 +143,21 @@ void bind_functions(nb::module_& m) {
   TW_TWO(nextafter), TW_TWO(ldexp);
 #undef TW_ONE
 #undef TW_TWO
-  bind_word(m, "logical_not", +[](const Expr& a) { return !a; });
-  bind_word(m, "logical_and", +[](const Expr& a, const Expr& b) { return a && b; });
-  bind_word(m, "logical_or", +[](const Expr& a, const Expr& b) { return a || b; });
+  bind_word(
+      m, "logical_not", +[](const Expr& a) { return !a; });
+  bind_word(
+      m, "logical_and", +[](const Expr& a, const Expr& b) { return a && b; });
+  bind_word(
+      m, "logical_or", +[](const Expr& a, const Expr& b) { return a || b; });
 }
 
 void bind_rounded(nb::module_& m) {
 #define TW_IEEE1(name) \
-  m.def(#name, [](nb::handle x, const std::string& mode) { return lang::name(to_expr(x), mode); })
-#define TW_IEEE2(name)                                                         \
-  m.def(#name, [](nb::handle x, nb::handle y, const std::string& mode) {       \
-    return lang::name(to_expr(x), to_expr(y), mode);                           \
+  m.def(#name,         \
+        [](nb::handle x, const std::string& mode) { return at_call([&] { return lang::name(to_expr(x), mode); }); })
+#define TW_IEEE2(name)                                                        \
+  m.def(#name, [](nb::handle x, nb::handle y, const std::string& mode) {      \
+    return at_call([&] { return lang::name(to_expr(x), to_expr(y), mode); }); \
   })
   TW_IEEE1(ieee_frcp);
   TW_IEEE1(ieee_fsqrt);
@@ -155,19 +175,23 @@ void bind_rounded(nb::module_& m) {
 
 void bind_choices(nb::module_& m) {
   m.def("if_then_else", [](nb::handle c, nb::handle a, nb::handle b) {
-    return lang::if_then_else(to_expr(c), to_expr(a), to_expr(b));
+    return at_call([&] { return lang::if_then_else(to_expr(c), to_expr(a), to_expr(b)); });
   });
-  m.def("select",
-        [](nb::handle c, nb::handle a, nb::handle b) { return lang::select(to_expr(c), to_expr(a), to_expr(b)); });
-  m.def("clamp",
-        [](nb::handle x, nb::handle low, nb::handle high) {
-          return lang::clamp(to_expr(x), to_expr(low), to_expr(high));
-        });
-  m.def("cast", [](nb::handle x, nb::handle dtype) { return lang::cast(to_expr(x), to_dtype(dtype)); });
-  m.def("reinterpret", [](nb::handle x, nb::handle dtype) { return lang::reinterpret(to_expr(x), to_dtype(dtype)); });
-  m.def("infinity", [](nb::handle dtype) { return lang::infinity(to_dtype(dtype)); });
-  m.def("max_value", [](nb::handle dtype) { return lang::max_value(to_dtype(dtype)); });
-  m.def("min_value", [](nb::handle dtype) { return lang::min_value(to_dtype(dtype)); });
+  m.def("select", [](nb::handle c, nb::handle a, nb::handle b) {
+    return at_call([&] { return lang::select(to_expr(c), to_expr(a), to_expr(b)); });
+  });
+  m.def("clamp", [](nb::handle x, nb::handle low, nb::handle high) {
+    return at_call([&] { return lang::clamp(to_expr(x), to_expr(low), to_expr(high)); });
+  });
+  m.def("cast", [](nb::handle x, nb::handle dtype) {
+    return at_call([&] { return lang::cast(to_expr(x), to_dtype(dtype)); });
+  });
+  m.def("reinterpret", [](nb::handle x, nb::handle dtype) {
+    return at_call([&] { return lang::reinterpret(to_expr(x), to_dtype(dtype)); });
+  });
+  m.def("infinity", [](nb::handle dtype) { return at_call([&] { return lang::infinity(to_dtype(dtype)); }); });
+  m.def("max_value", [](nb::handle dtype) { return at_call([&] { return lang::max_value(to_dtype(dtype)); }); });
+  m.def("min_value", [](nb::handle dtype) { return at_call([&] { return lang::min_value(to_dtype(dtype)); }); });
   m.def("to_expr", [](nb::handle x) { return to_expr(x); });
   m.def("is_scalar", [](nb::handle x) { return is_scalar(x); });
 }

@@ -56,7 +56,8 @@ nb::list parameters(const Program& program) {
   for (const ir::Param& param : ir.params) {
     if (param.is_tensor) {
       const ir::Tensor& tensor = ir.tensors[size_t(param.index)];
-      out.append(nb::make_tuple(true, tensor.name, std::string(to_string(tensor.dtype)), written.contains(param.index)));
+      out.append(
+          nb::make_tuple(true, tensor.name, std::string(to_string(tensor.dtype)), written.contains(param.index)));
     } else {
       const ir::Expr& var = ir.scalars[size_t(param.index)].var;
       out.append(nb::make_tuple(false, var->name, std::string(to_string(var.dtype())), false));
@@ -101,8 +102,8 @@ PrintHook to_hook(nb::object function) {
 
 CompiledKernel compile_program(const Program& program, const std::string& target, int num_threads, int optimize,
                                nb::object on_print) {
-  CompileOptions options{.target = target, .num_threads = num_threads, .optimize = optimize,
-                         .on_print = to_hook(std::move(on_print))};
+  CompileOptions options{
+      .target = target, .num_threads = num_threads, .optimize = optimize, .on_print = to_hook(std::move(on_print))};
   nb::gil_scoped_release others;
   return compile(program, options);
 }
@@ -119,10 +120,8 @@ std::vector<double> profile_launches(const CompiledKernel& kernel, nb::handle ar
   const Arguments given = to_arguments(arguments, written);
   nb::gil_scoped_release others;
   return kernel
-      .profile(given.values, {.warmup = warmup,
-                              .min_repeats = min_repeats,
-                              .min_seconds = min_seconds,
-                              .max_seconds = max_seconds})
+      .profile(given.values,
+               {.warmup = warmup, .min_repeats = min_repeats, .min_seconds = min_seconds, .max_seconds = max_seconds})
       .samples_ms;
 }
 
@@ -170,8 +169,8 @@ void bind_kernels(nb::module_& m) {
       .def("remarks", [](const CompiledKernel& kernel) { return remarks_of(kernel.remarks()); })
       .def("run", &run)
       .def("profile", &profile_launches);
-  m.def("compile", &compile_program, nb::arg("program"), nb::arg("target"), nb::arg("num_threads"),
-        nb::arg("optimize"), nb::arg("on_print").none());
+  m.def("compile", &compile_program, nb::arg("program"), nb::arg("target"), nb::arg("num_threads"), nb::arg("optimize"),
+        nb::arg("on_print").none());
   m.def("parse_program", &parse_program);
   m.def("interpret", [](const Program& program, nb::handle arguments) {
     const Arguments given = to_arguments(arguments, {});

@@ -40,10 +40,8 @@ void reduce(const std::string& word, nb::handle src, nb::handle dst, int dim, bo
 
 void scan(bool is_max, nb::handle src, nb::handle dst, int dim, bool reverse, bool nan_propagate,
           const OptionalName& accumulate) {
-  const lang::ScanOptions options{.dim = dim,
-                                  .reverse = reverse,
-                                  .nan_propagate = nan_propagate,
-                                  .accumulate = to_optional_dtype(accumulate)};
+  const lang::ScanOptions options{
+      .dim = dim, .reverse = reverse, .nan_propagate = nan_propagate, .accumulate = to_optional_dtype(accumulate)};
   const lang::Operand from = to_operand(src);
   if (dst.is_none()) return is_max ? lang::cummax(from, options, here()) : lang::cumsum(from, options, here());
   is_max ? lang::cummax(from, to_operand(dst), options, here()) : lang::cumsum(from, to_operand(dst), options, here());
@@ -51,11 +49,11 @@ void scan(bool is_max, nb::handle src, nb::handle dst, int dim, bool reverse, bo
 
 nb::object atomic(const std::string& word, nb::handle dst, nb::handle value, const std::string& order,
                   bool return_prev) {
-  using Word = lang::Previous (*)(const lang::Operand&, const lang::Value&, const lang::AtomicOptions&,
-                                  lang::SourcePos);
-  constexpr std::pair<std::string_view, Word> kWords[] = {
-      {"add", &lang::atomic_add}, {"max", &lang::atomic_max}, {"min", &lang::atomic_min},
-      {"or", &lang::atomic_or},   {"and", &lang::atomic_and}, {"xor", &lang::atomic_xor}};
+  using Word =
+      lang::Previous (*)(const lang::Operand&, const lang::Value&, const lang::AtomicOptions&, lang::SourcePos);
+  constexpr std::pair<std::string_view, Word> kWords[] = {{"add", &lang::atomic_add}, {"max", &lang::atomic_max},
+                                                          {"min", &lang::atomic_min}, {"or", &lang::atomic_or},
+                                                          {"and", &lang::atomic_and}, {"xor", &lang::atomic_xor}};
   for (const auto& [name, function] : kWords) {
     if (name != word) continue;
     const lang::Previous previous =

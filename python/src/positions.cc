@@ -3,7 +3,6 @@
 
 #include <Python.h>
 
-#include <deque>
 #include <unordered_set>
 
 namespace tilewright::python {
@@ -13,12 +12,6 @@ namespace {
 std::string& package_folder() {
   static std::string folder;
   return folder;
-}
-
-// Names of files for SourcePos, which holds a pointer only.
-const char* kept(const std::string& file) {
-  static std::unordered_set<std::string> names;
-  return names.insert(file).first->c_str();
 }
 
 bool is_of_package(std::string_view file) {
@@ -42,6 +35,11 @@ int column_of(nb::handle frame) {
 
 }  // namespace
 
+const char* kept_name(const std::string& file) {
+  static std::unordered_set<std::string> names;
+  return names.insert(file).first->c_str();
+}
+
 void set_package_folder(std::string folder) { package_folder() = std::move(folder); }
 
 AuthorPlace author_place(bool with_column) {
@@ -61,7 +59,7 @@ AuthorPlace author_place(bool with_column) {
 
 lang::SourcePos here() {
   const AuthorPlace place = author_place(false);
-  return {.file = kept(place.file), .line = place.line};
+  return {.file = kept_name(place.file), .line = place.line};
 }
 
 Loc here_loc() {

@@ -65,8 +65,7 @@ int view(nb::handle tile, nb::handle shape, nb::handle dtype, const std::string&
   const auto& of = *nb::inst_ptr<lang::Tile>(tile);
   const Loc loc = here_loc();
   lang::Builder& b = lang::builder(here());
-  std::vector<ir::Expr> extents =
-      shape.is_none() ? b.shape_of(of.id(), loc) : lang::to_extents(to_exprs(shape), loc);
+  std::vector<ir::Expr> extents = shape.is_none() ? b.shape_of(of.id(), loc) : lang::to_extents(to_exprs(shape), loc);
   const DType as = dtype.is_none() ? b.dtype_of(of.id(), loc) : to_dtype(dtype);
   return b.add_view(word, of.id(), std::move(extents), as, loc);
 }
@@ -82,18 +81,16 @@ void bind_tiles(nb::module_& module) {
   module.def("add_workspace", [](nb::handle shape, nb::handle dtype) {
     return lang::alloc_global(lang::Shape(to_exprs(shape)), to_dtype(dtype), here()).id();
   });
-  module.def("add_scalar", [](const std::string& name, nb::handle dtype) {
-    return lang::scalar(name, to_dtype(dtype), here());
-  });
+  module.def("add_scalar",
+             [](const std::string& name, nb::handle dtype) { return lang::scalar(name, to_dtype(dtype), here()); });
   module.def("add_dynamic", [](const std::string& name) { return lang::dynamic(name, here()); });
   module.def("shape_of", &shape_of);
   module.def("let", &let);
   module.def("store", &store);
   module.def("view", &view, nb::arg("tile"), nb::arg("shape").none(), nb::arg("dtype").none(), nb::arg("word"));
   module.def("assume", [](nb::handle condition) { lang::assume(to_expr(condition), here()); });
-  module.def("annotate_safe_value", [](const lang::Tile& tensor, double value) {
-    lang::annotate_safe_value(tensor, value, here());
-  });
+  module.def("annotate_safe_value",
+             [](const lang::Tile& tensor, double value) { lang::annotate_safe_value(tensor, value, here()); });
 }
 
 }  // namespace tilewright::python

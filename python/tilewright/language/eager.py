@@ -124,7 +124,7 @@ class EagerFunction:
     def find_signature(self, values, tensors):
         """Tensors with extents in terms of constants, and the constants' names."""
         eager = Eager()
-        with state.tracing(self.function.__name__) as trace:
+        with state.tracing(self.function.__name__, self.function.__code__) as trace:
             trace.eager = eager
             try:
                 self._body()(**self._arguments(values, tensors, eager))
@@ -153,7 +153,7 @@ class EagerFunction:
     def build(self, values, tensors, constants):
         """The program for these values of the constants."""
         eager = Eager(constants)
-        with state.tracing(self.function.__name__) as trace:
+        with state.tracing(self.function.__name__, self.function.__code__) as trace:
             trace.eager = eager
             result = self._body()(**self._arguments(values, tensors, eager))
             _check_outputs(self.function, result, eager.outputs)

@@ -123,7 +123,7 @@ def build(function, parameters, name=None):
     """The program of a function whose parameters are all annotated."""
     rewritten = rewrite(function)
     name = name or function.__name__
-    with state.tracing(name):
+    with state.tracing(name, function.__code__):
         result = rewritten(**{p.name: declare(p) for p in parameters})
         if result is not None:
             fail(

@@ -129,7 +129,10 @@ class Rewriter(ast.NodeTransformer):
     # ---- building nodes ----
 
     def _at(self, node, new):
-        return ast.fix_missing_locations(ast.copy_location(new, node))
+        """The place of `node`'s beginning: a call that seems to span lines would report its last one."""
+        new.lineno = new.end_lineno = node.lineno
+        new.col_offset, new.end_col_offset = node.col_offset, node.col_offset + 1
+        return ast.fix_missing_locations(new)
 
     def _name(self, name, store=False):
         return ast.Name(name, ast.Store() if store else ast.Load())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 
 from .. import _core
@@ -85,15 +84,21 @@ def require(word: str) -> Trace:
     return trace
 
 
-@contextlib.contextmanager
-def tracing(name: str):
-    """Opens a program; the block builds it and ends it with ``_core.end_program()``."""
-    if current() is not None:
-        fail("a @T.prim_func inside of another one", "build one program at a time; @T.macro makes parts of kernels")
-    _core.begin_program(readable(name))
-    _open.trace = Trace(name)
-    try:
-        yield _open.trace
-    finally:
+class tracing:
+    """Opens a program of the function with this code; the block builds it and ends it with ``_core.end_program()``."""
+
+    def __init__(self, name, code):
+        self._name = name
+        self._code = code
+
+    def __enter__(self):
+        if current() is not None:
+            fail("a @T.prim_func inside of another one", "build one program at a time; @T.macro makes parts of kernels")
+        _core.begin_program(readable(self._name), self._code.co_filename, self._code.co_firstlineno)
+        _open.trace = Trace(self._name)
+        return _open.trace
+
+    def __exit__(self, *_error):
         _open.trace = None
         _core.abandon_program()
+        return False

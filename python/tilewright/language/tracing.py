@@ -73,10 +73,17 @@ def _left_behind(name, frame):
     )
 
 
-def _carried(name, frame):
+def _an(kind):
+    return f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
+
+
+def _carried(name, frame, value):
+    hint = f"{name} = T.alloc_var(dtype, init) before the loop is a variable that changes in it"
+    if isinstance(value, Buffer):
+        hint = "give a tile one more dimension and index it: s[k % 2, i, j]"
     return Lost(
         f"{name} would have to carry its value from one turn of the loop to the next",
-        f"{name} = T.alloc_var(dtype, init) before the loop is a variable that changes in it",
+        hint,
         [("the loop", frame.place)],
     )
 
@@ -389,7 +396,7 @@ class Loop:
         old, known = self._before[name] = _look(thunk)
         if not known:
             return Lost(f"{name} is used, but nothing has been assigned to it", f"assign {name} first")
-        return old if isinstance(old, Var) else _carried(name, self.frame)
+        return old if isinstance(old, Var) else _carried(name, self.frame, old)
 
     def end(self):
         trace = state.current()
@@ -494,7 +501,7 @@ def leave(depth, value):
     for frame in frames:
         if frame.runs:
             fail(
-                f"return inside of a {frame.kind} that the kernel runs",
+                f"return inside of {_an(frame.kind)} that the kernel runs",
                 "return at the end of the function; T.alloc_var carries a value out of loops and branches",
                 notes=[(f"the {frame.kind}", frame.place)],
             )
