@@ -159,8 +159,11 @@ HeldArgument to_argument(nb::handle value) {
   for (const auto convert : {&from_torch, &from_buffer, &from_array_interface, &from_dlpack}) {
     if (std::optional<HeldArgument> held = convert(value)) return std::move(*held);
   }
-  if (nb::hasattr(value, "__index__")) return to_argument(nb::steal(PyNumber_Index(value.ptr())));
-  if (nb::hasattr(value, "__float__")) return to_argument(nb::steal(PyNumber_Float(value.ptr())));
+  if (PyIndex_Check(value.ptr()) || converts_to_float(value)) {
+    PyObject* number = PyIndex_Check(value.ptr()) ? PyNumber_Index(value.ptr()) : PyNumber_Float(value.ptr());
+    if (number == nullptr) nb::raise_python_error();
+    return to_argument(nb::steal(number));
+  }
   throw invalid_argument("a value of the Python type {} is passed to a kernel",
                          nb::cast<std::string>(nb::type_name(value.type())))
       .hint("pass numbers, and arrays of numpy, torch, cupy or jax, or what else speaks DLPack");

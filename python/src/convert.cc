@@ -14,6 +14,12 @@ bool is_python_number(nb::handle value) {
   return PyBool_Check(value.ptr()) || PyLong_Check(value.ptr()) || PyFloat_Check(value.ptr());
 }
 
+// The new object of a call of the interpreter, whose exception is passed on.
+nb::object checked(PyObject* made) {
+  if (made == nullptr) nb::raise_python_error();
+  return nb::steal(made);
+}
+
 lang::Expr from_python_int(nb::handle value) {
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(value.ptr(), &overflow);
@@ -42,7 +48,10 @@ bool Access::is_element() const {
   return true;
 }
 
+bool converts_to_float(nb::handle value) { return !PyType_Check(value.ptr()) && nb::hasattr(value, "__float__"); }
+
 bool is_scalar(nb::handle value) {
+  if (PyType_Check(value.ptr())) return false;
   if (is_python_number(value) || nb::isinstance<lang::Expr>(value)) return true;
   if (nb::isinstance<Access>(value)) return nb::inst_ptr<Access>(value)->is_element();
   return nb::hasattr(value, "__tw_expr__") || (PyIndex_Check(value.ptr()) && !nb::isinstance<lang::Tile>(value));
@@ -59,8 +68,8 @@ lang::Expr to_expr(nb::handle value) {
     throw invalid_kernel(here_loc(), "the whole tile {} is used as a number", nb::cast<std::string>(nb::str(value)))
         .hint("name an element: one index per dimension");
   }
-  if (PyIndex_Check(value.ptr())) return from_python_int(nb::steal(PyNumber_Index(value.ptr())));
-  if (nb::hasattr(value, "__float__")) return to_expr(nb::steal(PyNumber_Float(value.ptr())));
+  if (PyIndex_Check(value.ptr())) return from_python_int(checked(PyNumber_Index(value.ptr())));
+  if (converts_to_float(value)) return to_expr(checked(PyNumber_Float(value.ptr())));
   throw invalid_kernel(here_loc(), "a value of the Python type {} is used as a number of the kernel",
                        name_of_type(value))
       .hint("use ints, floats, bools, scalars and elements of tiles");

@@ -41,6 +41,7 @@ struct Access {
 // A number of Python, an expression, an element (which is read), or an object with `__tw_expr__`.
 lang::Expr to_expr(nb::handle value);
 bool is_scalar(nb::handle value);
+bool converts_to_float(nb::handle value);
 std::vector<lang::Expr> to_exprs(nb::handle sequence);
 DType to_dtype(nb::handle name);
 // A tile, a part of one, or a scalar variable.

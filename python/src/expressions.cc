@@ -53,7 +53,7 @@ void def_operator(Class& c, const char* name, const char* reversed, F f) {
   c.def(
       name,
       [f](nb::handle self, nb::handle other) -> nb::object {
-        if (!is_scalar(other) && !nb::hasattr(other, "__float__")) return nb::borrow(Py_NotImplemented);
+        if (!is_scalar(other) && !converts_to_float(other)) return nb::borrow(Py_NotImplemented);
         return nb::cast(at_call([&] { return f(to_expr(self), to_expr(other)); }));
       },
       nb::is_operator());
@@ -61,7 +61,7 @@ void def_operator(Class& c, const char* name, const char* reversed, F f) {
   c.def(
       reversed,
       [f](nb::handle self, nb::handle other) -> nb::object {
-        if (!is_scalar(other) && !nb::hasattr(other, "__float__")) return nb::borrow(Py_NotImplemented);
+        if (!is_scalar(other) && !converts_to_float(other)) return nb::borrow(Py_NotImplemented);
         return nb::cast(at_call([&] { return f(to_expr(other), to_expr(self)); }));
       },
       nb::is_operator());

@@ -150,7 +150,7 @@ def _name_of(name) -> str:
 
 def is_dtype(value) -> bool:
     """Whether ``value`` names an element type: a name, one of ours, or one of numpy's or torch's."""
-    if isinstance(value, dtype) or value in (bool, int, float):
+    if isinstance(value, dtype) or value is bool or value is int or value is float:
         return True
     if isinstance(value, str):
         base = re.sub(r"x\d+$", "", _canonical(value))
