@@ -229,8 +229,14 @@ macro(tilewright_add_python)
   find_package(nanobind CONFIG REQUIRED PATHS "${nanobind_folder}" NO_DEFAULT_PATH)
 
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cc")
-  nanobind_add_module(tilewright_python NB_STATIC ${sources})
+  if(NOT TARGET tilewright_static_fmt)
+    tilewright_add_static_fmt()
+  endif()
+  # One module for all versions from 3.12 on, where the stable interface is complete enough; one for each before.
+  nanobind_add_module(tilewright_python STABLE_ABI NB_STATIC ${sources} $<TARGET_OBJECTS:tilewright_static_fmt>)
   target_link_libraries(tilewright_python PRIVATE tilewright)
+  # A wheel needs nothing but the C library, as a packed program.
+  target_link_options(tilewright_python PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections)
   target_include_directories(tilewright_python SYSTEM BEFORE PRIVATE "${NB_DIR}/include")
   set_target_properties(tilewright_python PROPERTIES OUTPUT_NAME _core
     LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/python/tilewright")

@@ -66,6 +66,10 @@ std::optional<HeldArgument> from_buffer(nb::handle value) {
     Py_buffer* view;
     ~Release() { PyBuffer_Release(view); }
   } release{&view};
+  // numpy's scalars have a buffer too, which nothing can be written to.
+  if (view.ndim == 0 && !nb::hasattr(value, "__setitem__") && nb::hasattr(value, "item")) {
+    return to_argument(value.attr("item")());
+  }
   const std::optional<DType> dtype = dtype_of_format(view);
   if (!dtype) return std::nullopt;
   TensorView tensor{.data = view.buf, .dtype = *dtype, .shape = {}};
@@ -156,7 +160,7 @@ HeldArgument to_argument(nb::handle value) {
     if (overflow == 0) return {.argument = int64_t(number), .keep = {}};
     throw invalid_argument("the integer {} does not fit 64 bits", nb::cast<std::string>(nb::str(value)));
   }
-  for (const auto convert : {&from_torch, &from_buffer, &from_array_interface, &from_dlpack}) {
+  for (const auto convert : {&from_buffer, &from_torch, &from_array_interface, &from_dlpack}) {
     if (std::optional<HeldArgument> held = convert(value)) return std::move(*held);
   }
   if (PyIndex_Check(value.ptr()) || converts_to_float(value)) {

@@ -20,8 +20,7 @@ bool is_integral(const Expr& e) { return !is_float(e.dtype()); }
 
 // Python's `/`: never a floor division. Integers are divided as f32, as a float literal would make them.
 Expr true_divide(const Expr& a, const Expr& b) {
-  if (is_integral(a) && is_integral(b))
-    return lang::cast(a, DType::f32) / lang::cast(b, DType::f32);
+  if (is_integral(a) && is_integral(b)) return lang::cast(a, DType::f32) / lang::cast(b, DType::f32);
   return a / b;
 }
 

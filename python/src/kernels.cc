@@ -1,5 +1,6 @@
 // Programs, compilation, launches and timing.
 #include "arguments.h"
+#include "interrupts.h"
 
 #include "ir/op.h"
 #include "ir/rewrite.h"
@@ -74,6 +75,8 @@ struct Arguments {
 // `written`: for each argument whether the kernel writes it.
 Arguments to_arguments(nb::handle sequence, const std::vector<bool>& written) {
   Arguments out;
+  out.values.reserve(written.size());
+  out.keep.reserve(written.size());
   for (nb::handle item : sequence) {
     HeldArgument held = to_argument(item);
     const size_t at = out.values.size();
@@ -108,11 +111,23 @@ CompiledKernel compile_program(const Program& program, const std::string& target
   return compile(program, options);
 }
 
-void run(const CompiledKernel& kernel, nb::handle arguments, const std::vector<bool>& written) {
-  const Arguments given = to_arguments(arguments, written);
-  nb::gil_scoped_release others;
-  kernel.run(given.values);
-}
+// A kernel with what every call of it needs to know.
+struct Runner {
+  CompiledKernel kernel;
+  std::vector<bool> written;
+
+  void operator()(nb::handle arguments) const {
+    Arguments given = to_arguments(arguments, written);
+    try {
+      const InterruptGuard guard;
+      nb::gil_scoped_release others;
+      kernel.run(std::move(given.values));
+    } catch (const Error&) {
+      if (PyErr_CheckSignals() != 0) nb::raise_python_error();  // KeyboardInterrupt
+      throw;
+    }
+  }
+};
 
 std::vector<double> profile_launches(const CompiledKernel& kernel, nb::handle arguments,
                                      const std::vector<bool>& written, int warmup, int min_repeats, double min_seconds,
@@ -167,7 +182,8 @@ void bind_kernels(nb::module_& m) {
       .def("source_path", &CompiledKernel::source_path, nb::arg("keep") = false)
       .def("report", &CompiledKernel::report)
       .def("remarks", [](const CompiledKernel& kernel) { return remarks_of(kernel.remarks()); })
-      .def("run", &run)
+      .def("runner", [](const CompiledKernel& kernel,
+                        std::vector<bool> written) { return Runner{.kernel = kernel, .written = std::move(written)}; })
       .def("profile", &profile_launches);
   m.def("compile", &compile_program, nb::arg("program"), nb::arg("target"), nb::arg("num_threads"), nb::arg("optimize"),
         nb::arg("on_print").none());
@@ -177,6 +193,7 @@ void bind_kernels(nb::module_& m) {
     nb::gil_scoped_release others;
     interpret(program, given.values);
   });
+  nb::class_<Runner>(m, "Runner").def("__call__", &Runner::operator());
   bind_launches(m);
 }
 

@@ -53,6 +53,7 @@ class JITKernel:
         self._compiled = _core.compile(func.program, target_name(target), 0, optimize, _write)
         launch = func.program.parameters()
         self._written = [is_written for _, _, _, is_written in launch]
+        self._run = self._compiled.runner(self._written)
         self.latency = self.config = self.ref_latency = None
 
     @property
@@ -67,8 +68,10 @@ class JITKernel:
     # ---- calling ----
 
     def __call__(self, *args, **kwargs):
+        if not kwargs and not self._outputs:
+            return self._run(args)
         arguments, outputs = self._arguments(args, kwargs)
-        self._compiled.run(arguments, self._written)
+        self._run(arguments)
         if not outputs:
             return None
         return outputs[0] if len(outputs) == 1 else outputs
