@@ -59,5 +59,6 @@ void bind_operations(nb::module_& module);
 void bind_control(nb::module_& module);
 void bind_layouts(nb::module_& module);
 void bind_kernels(nb::module_& module);
+void bind_devices(nb::module_& module);
 
 }  // namespace tilewright::python

@@ -13,4 +13,5 @@ NB_MODULE(_core, module) {
   bind_control(module);
   bind_layouts(module);
   bind_kernels(module);
+  bind_devices(module);
 }

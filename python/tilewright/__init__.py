@@ -33,8 +33,12 @@ _LAZY = {
     "Profiler": "profiler",
     "TensorSupplyType": "profiler",
     "do_bench": "profiler",
+    "autotune": "autotuner",
+    "disable_cache": "env",
+    "enable_cache": "env",
+    "is_cache_enabled": "env",
 }
-_MODULES = ("profiler", "testing", "layout", "math", "utils", "transform", "compat")
+_MODULES = ("autotuner", "carver", "compat", "env", "layout", "math", "profiler", "testing", "tileop", "transform", "utils")
 
 
 def __getattr__(name):

@@ -171,6 +171,24 @@ class JITImpl:
         passed = [values[p.name] for k, p in enumerate(kernel.prim_func.parameters) if k not in kernel.out_idx]
         return kernel, passed
 
+    def key_of(self, args, kwargs):
+        """Equal for calls of an eager function that the same program serves."""
+        values, constants = self._bound_partial(args, kwargs)
+        tensors = {name: value for name, value in values.items() if is_array(value)}
+        fixed = {name: value for name, value in values.items() if name not in tensors}
+        shapes = tuple((name, tuple(map(int, a.shape)), strides_of(a)) for name, a in tensors.items())
+        return (_key(self._static(fixed)), shapes, _key(constants))
+
+    def passed_values(self, args, kwargs):
+        """What a kernel of an eager function is called with, in the order of its parameters."""
+        kernel_parameters = self._eager.scalars_and_tensors(self._bound_partial(args, kwargs)[0])
+        return list(kernel_parameters.values())
+
+    def _bound_partial(self, args, kwargs):
+        own = {name: value for name, value in kwargs.items() if name in self.signature.parameters}
+        constants = {name: value for name, value in kwargs.items() if name not in own}
+        return dict(self.signature.bind_partial(*args, **own).arguments), constants
+
     def _static(self, fixed):
         scalars = self._eager._scalars(fixed, {})
         return {name: value for name, value in fixed.items() if name not in scalars}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 
 from .. import _core
+from ..arrays import is_array
 from ..dtypes import core_name, dtype as make_dtype, is_dtype
 from ..error import fail
 from . import state
@@ -120,6 +121,12 @@ class EagerFunction:
 
     def _annotated_tensors(self):
         return {n: p.annotation for n, p in self.signature.parameters.items() if isinstance(p.annotation, TensorType)}
+
+    def scalars_and_tensors(self, values):
+        """Those of the values that a kernel takes."""
+        tensors = {name: value for name, value in values.items() if is_array(value)}
+        scalars = self._scalars(values, tensors)
+        return {name: value for name, value in values.items() if name in tensors or name in scalars}
 
     def find_signature(self, values, tensors):
         """Tensors with extents in terms of constants, and the constants' names."""
