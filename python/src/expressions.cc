@@ -105,13 +105,27 @@ void def_operators(Class& c) {
   c.def_prop_ro("dtype_name", [](nb::handle self) { return std::string(to_string(to_expr(self).dtype())); });
 }
 
+// An index is computed in i64 as a whole: of an i32 n, the elements n * 8 to (n + 1) * 8 are 8. What leaves the range of
+// a narrow type has no meaning as an index that another result could have.
+ir::Expr widened(const ir::Expr& e) {
+  if (!is_integer(e.dtype()) || is_unsigned(e.dtype()) || e.dtype() == ir::kIndex) return e;
+  if (const auto constant = e.as_int()) return ir::int_imm(*constant);
+  const bool is_linear = e.is(ir::ExprKind::add) || e.is(ir::ExprKind::sub) || e.is(ir::ExprKind::mul);
+  if (!is_linear) return ir::cast(e, ir::kIndex, e.loc());
+  return ir::binary(e->kind, widened(e.args()[0]), widened(e.args()[1]), e.loc());
+}
+Expr to_place(nb::handle item) {
+  const Expr e = to_expr(item);
+  return e.is_literal() ? e : lang::from_ir(widened(ir::Expr(e.node())));
+}
+
 // A slice object has begin and end, set by the package; `...` stands for a whole dimension.
 lang::Subscript to_subscript(nb::handle item, lang::SourcePos pos) {
   if (item.ptr() == Py_Ellipsis) return lang::Subscript(lang::All(), pos);
   if (PySlice_Check(item.ptr())) {
-    return lang::Subscript(lang::slice(to_expr(item.attr("start")), to_expr(item.attr("stop"))), pos);
+    return lang::Subscript(lang::slice(to_place(item.attr("start")), to_place(item.attr("stop"))), pos);
   }
-  return lang::Subscript(to_expr(item), pos);
+  return lang::Subscript(to_place(item), pos);
 }
 
 void init_access(Access* self, int tile, nb::tuple items) {

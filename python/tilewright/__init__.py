@@ -28,6 +28,11 @@ from .math import cdiv, next_power_of_2  # noqa: E402
 from .pass_config import PassConfigKey  # noqa: E402
 
 __version__ = "0.1.0"
+DataType = dtypes.dtype
+
+
+def set_log_level(level):
+    """Accepted; Tilewright writes no log. Remarks say what is slow: ``kernel.report()``."""
 
 _LAZY = {
     "Profiler": "profiler",
@@ -38,7 +43,7 @@ _LAZY = {
     "enable_cache": "env",
     "is_cache_enabled": "env",
 }
-_MODULES = ("autotuner", "carver", "compat", "env", "layout", "math", "profiler", "testing", "tileop", "transform", "utils")
+_MODULES = ("autotuner", "carver", "compat", "contrib", "env", "layout", "math", "profiler", "testing", "tileop", "transform", "utils")
 
 
 def __getattr__(name):

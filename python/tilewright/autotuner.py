@@ -234,7 +234,7 @@ class AutoTuner:
         }
         return self
 
-    def run(self, warmup=None, rep=None, timeout=30):
+    def run(self, warmup=None, rep=None, timeout=30, **_options):
         """Measures all candidates; the result has the kernel."""
         options = dict(self._measure)
         options.update({k: v for k, v in (("warmup", warmup), ("rep", rep)) if v is not None})

@@ -193,6 +193,18 @@ def numpy_dtype(name):
     return numpy.dtype(text)
 
 
+def _torch_names():
+    import torch
+
+    return {getattr(torch, name): name for name in _CORE_NAMES if hasattr(torch, name)}
+
+
+def __getattr__(name):
+    if name == "_TORCH_DTYPE_TO_STR":  # scripts look their tensors' types up there
+        return _torch_names()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 NAMES = [
     *_CORE_NAMES,
     *[n for n in _MISSING if n != "handle"],

@@ -105,13 +105,13 @@ class JITImpl:
         """The kernel for these arguments, without running it."""
         if self.mode == "lazy":
             return self._lazy_kernel(args, kwargs)
-        return self._eager_kernel(args, kwargs)[0]
+        return self._eager_kernel(args, kwargs, complete=False)[0]
 
     def get_tir(self, *args, **kwargs):
         """The program for these arguments."""
         if self.mode == "lazy":
             return self._program(args, kwargs)
-        return self._eager_kernel(args, kwargs)[0].prim_func
+        return self._eager_kernel(args, kwargs, complete=False)[0].prim_func
 
     def get_kernel_source(self, *args, **kwargs):
         return self.compile(*args, **kwargs).get_kernel_source()
@@ -144,53 +144,57 @@ class JITImpl:
 
     # ---- eager ----
 
-    def _bound(self, args, kwargs):
+    def _bound(self, args, kwargs, complete=True):
         """Values of the parameters, and numbers for constants that are given by name."""
         own = {name: value for name, value in kwargs.items() if name in self.signature.parameters}
         constants = {name: value for name, value in kwargs.items() if name not in own}
-        bound = self.signature.bind(*args, **own)
+        bound = self.signature.bind(*args, **own) if complete else self.signature.bind_partial(*args, **own)
         bound.apply_defaults()
         return dict(bound.arguments), constants
 
-    def _eager_kernel(self, args, kwargs):
-        values, constants = self._bound(args, kwargs)
+    def _split(self, values):
+        """The arrays among the values, and the others."""
         tensors = {name: value for name, value in values.items() if is_array(value)}
-        fixed = {name: value for name, value in values.items() if name not in tensors}
+        return tensors, {name: value for name, value in values.items() if name not in tensors}
+
+    def key_of(self, args, kwargs):
+        """Equal for calls of an eager function that the same program serves."""
+        values, constants = self._bound(args, kwargs, complete=False)
+        tensors, fixed = self._split(values)
         shapes = tuple((name, tuple(map(int, a.shape)), strides_of(a)) for name, a in tensors.items())
-        key = (_key(self._static(fixed)), shapes, _key(constants))
+        return (_key(self._static(fixed)), shapes, _key(constants))
+
+    def passed_values(self, args, kwargs):
+        """What a kernel of an eager function is called with, in the order of its parameters; None where tensors are
+        missing."""
+        values, _ = self._bound(args, kwargs, complete=False)
+        if any(name not in values for name in self.signature.parameters):
+            return None
+        return list(self._eager.scalars_and_tensors(values).values())
+
+    def _eager_kernel(self, args, kwargs, complete=True):
+        """The kernel for these arguments, and what it is called with. Tensors may be missing where constants are given
+        by name."""
+        key = self.key_of(args, kwargs)
+        values, constants = self._bound(args, kwargs, complete)
         kernel = self._kernels.get(key)
         if kernel is None:
-            parameters, names = self._eager.find_signature(values, tensors)
+            tensors, fixed = self._split(values)
+            missing = {name: None for name in self.signature.parameters if name not in values}
+            parameters, names = self._eager.find_signature({**values, **missing}, {**tensors, **missing})
             known = self._solve(parameters, names, tensors, constants)
             # Other strides of the same extents are the same program.
             own = (_key(self._static(fixed)), tuple(sorted(known.items())))
             kernel = self._kernels.get(own)
             if kernel is None:
-                kernel = self._kernels[own] = self._make(self._eager.build(values, tensors, known))
+                program = self._eager.build({**values, **missing}, {**tensors, **missing}, known)
+                kernel = self._kernels[own] = self._make(program)
             self._kernels[key] = kernel
-        passed = [values[p.name] for k, p in enumerate(kernel.prim_func.parameters) if k not in kernel.out_idx]
-        return kernel, passed
-
-    def key_of(self, args, kwargs):
-        """Equal for calls of an eager function that the same program serves."""
-        values, constants = self._bound_partial(args, kwargs)
-        tensors = {name: value for name, value in values.items() if is_array(value)}
-        fixed = {name: value for name, value in values.items() if name not in tensors}
-        shapes = tuple((name, tuple(map(int, a.shape)), strides_of(a)) for name, a in tensors.items())
-        return (_key(self._static(fixed)), shapes, _key(constants))
-
-    def passed_values(self, args, kwargs):
-        """What a kernel of an eager function is called with, in the order of its parameters."""
-        kernel_parameters = self._eager.scalars_and_tensors(self._bound_partial(args, kwargs)[0])
-        return list(kernel_parameters.values())
-
-    def _bound_partial(self, args, kwargs):
-        own = {name: value for name, value in kwargs.items() if name in self.signature.parameters}
-        constants = {name: value for name, value in kwargs.items() if name not in own}
-        return dict(self.signature.bind_partial(*args, **own).arguments), constants
+        names = [p.name for k, p in enumerate(kernel.prim_func.parameters) if k not in kernel.out_idx]
+        return kernel, [values.get(name) for name in names]
 
     def _static(self, fixed):
-        scalars = self._eager._scalars(fixed, {})
+        scalars = self._eager.scalars(fixed, {})
         return {name: value for name, value in fixed.items() if name not in scalars}
 
     def _solve(self, parameters, names, tensors, constants):

@@ -109,6 +109,10 @@ class Profiler:
 
     _get_inputs = inputs
 
+    @property
+    def func(self):
+        return self.kernel
+
     def run_once(self, func=None):
         return (func or self.kernel)(*self.inputs())
 

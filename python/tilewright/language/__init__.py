@@ -63,6 +63,9 @@ from .operations import (
     gemm,
     reduce,
     reduce_absmax,
+    reduce_all,
+    reduce_any,
+    reduce_prod,
     reduce_abssum,
     reduce_bitand,
     reduce_bitor,
@@ -73,6 +76,7 @@ from .operations import (
     transpose,
     use_swizzle,
 )
+from .operations import WISHES as _WISHES
 from .operations import print_ as print  # noqa: A001
 from .program import Macro, PrimFunc, macro, prim_func
 from .symbols import dynamic, symbolic
@@ -80,6 +84,7 @@ from .symbols import dynamic, symbolic
 Serial, Unroll, Vectorized, parallel = serial, unroll, vectorized, Parallel
 globals().update(_mathematics.FAST)
 globals().update(_dtypes.TYPES)
+globals().update(_WISHES)
 globals().update(_dtypes.VECTORS)
 float = _dtypes.TYPES["float32"]  # noqa: A001
 int = _dtypes.TYPES["int32"]  # noqa: A001

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .. import _core
-from ..dtypes import core_name, dtype as make_dtype, from_core, is_dtype
+from ..dtypes import core_name, from_core, is_dtype
 from ..error import fail
 from . import state
 from .buffers import Buffer, Var, _extents
-from .symbols import Symbol
+from .buffers import view as make_view
 
 
 def _tile(word, space, shape, dtype):
@@ -64,35 +64,16 @@ def alloc_global(shape, dtype):
     return Buffer(_core.add_workspace(shape, core_name(dtype)), "workspace", shape, dtype, "global")
 
 
-def _view(word, tile, shape, dtype):
-    state.require(f"T.{word}")
-    if not isinstance(tile, Buffer):
-        fail(f"T.{word} of something that is no tile", "views are of whole tiles and tensors")
-    extents = None if shape is None else _extents(shape)
-    handle = _core.view(tile, extents, None if dtype is None else core_name(dtype), word)
-    made = tile.shape if extents is None else extents
-    if any(isinstance(extent, Symbol) for extent in made):
-        plain = tuple(made)
-    else:
-        plain = tuple(_core.shape_of(_core.Tile(handle)))
-    return Buffer(handle, f"{tile.name}_view", plain, dtype or tile.dtype, tile.scope())
-
-
 def reshape(tile, shape):
     """Another name for a tile or tensor: the same elements by another shape."""
-    return _view("reshape", tile, shape, None)
+    return make_view(tile, shape, None, "reshape")
 
 
 def view(tile, shape=None, dtype=None):
     """The same bits by another shape, dtype or both."""
-    return _view("view", tile, shape, dtype)
+    return make_view(tile, shape, dtype)
 
 
 def dtype_of(value):
     """The element type of a number of the kernel."""
     return from_core(_core.to_expr(value).dtype_name)
-
-
-def make_type(name):
-    """``T.dtype("float16")``."""
-    return make_dtype(name)

@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from .. import _core
-from ..dtypes import core_name, dtype as make_dtype, is_dtype
+from ..dtypes import core_name, dtype as make_dtype, from_core, is_dtype
 from ..error import fail, unsupported
 from . import state
 from .symbols import Symbol
+
+
+def view(tile, shape, dtype, word="view"):
+    """Another name for a tile or tensor, by another shape, dtype or both."""
+    state.require(f"T.{word}")
+    if not isinstance(tile, Buffer):
+        fail(f"T.{word} of something that is no tile", "views are of whole tiles and tensors")
+    extents = None if shape is None else _extents(shape)
+    handle = _core.view(tile, extents, None if dtype is None else core_name(dtype), word)
+    made = tile.shape if extents is None else extents
+    if not any(isinstance(extent, Symbol) for extent in made):
+        made = _core.shape_of(_core.Tile(handle))
+    return Buffer(handle, f"{tile.name}_view", made, dtype or tile.dtype, tile.scope())
 
 
 def _is_number(value):
@@ -30,6 +43,10 @@ class Buffer(_core.Tile):
     @property
     def ndim(self):
         return len(self.shape)
+
+    @property
+    def data(self):
+        return Data(self)
 
     @property
     def strides(self):
@@ -166,6 +183,25 @@ def _subscripts(buffer, index):
     return tuple(_subscript(buffer, item, extent) for item, extent in zip(items, buffer.shape))
 
 
+def _dtype_of_number(number):
+    return from_core(_core.to_expr(number).dtype_name)
+
+
+def _astype(number, dtype):
+    return _core.cast(number, core_name(dtype))
+
+
+_core.Expr.dtype = property(_dtype_of_number)
+_core.Expr.astype = _core.Access.astype = _astype
+
+
+class Data:
+    """``A.data``: the memory of a tensor or tile, for another name of it by ``T.Tensor(shape, dtype, A.data)``."""
+
+    def __init__(self, buffer):
+        self.buffer = buffer
+
+
 class TensorType:
     """What a parameter is annotated with: shape, element type, strides."""
 
@@ -212,8 +248,10 @@ class _TensorWord:
         self._scope = scope
 
     def __call__(self, shape=None, dtype="float32", data=None, strides=None, scope=None, **_):
+        if isinstance(data, Data) and strides is None:
+            return view(data.buffer, shape, dtype)
         if data is not None:
-            unsupported("T.Tensor with data: an alias of another buffer's memory is not built yet")
+            unsupported("T.Tensor with data: only that of another tensor, A.data, and without strides")
         if shape is None:
             fail("T.Tensor without a shape", "T.Tensor((m, n), dtype)")
         if dtype == "handle":

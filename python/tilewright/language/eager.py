@@ -109,7 +109,7 @@ class EagerFunction:
             self._rewritten = rewrite(self.function)
         return self._rewritten
 
-    def _scalars(self, values, tensors):
+    def scalars(self, values, tensors):
         """Parameters annotated with a dtype become scalars of the kernel."""
         out = {}
         for name, parameter in self.signature.parameters.items():
@@ -125,7 +125,7 @@ class EagerFunction:
     def scalars_and_tensors(self, values):
         """Those of the values that a kernel takes."""
         tensors = {name: value for name, value in values.items() if is_array(value)}
-        scalars = self._scalars(values, tensors)
+        scalars = self.scalars(values, tensors)
         return {name: value for name, value in values.items() if name in tensors or name in scalars}
 
     def find_signature(self, values, tensors):
@@ -142,7 +142,7 @@ class EagerFunction:
     def _arguments(self, values, tensors, eager):
         given = {}
         annotated = self._annotated_tensors()
-        scalars = self._scalars(values, tensors)
+        scalars = self.scalars(values, tensors)
         for name, value in values.items():
             if name in annotated:
                 parameter = Parameter(name, annotated[name])

@@ -13,10 +13,11 @@ _SERIAL, _UNROLLED, _VECTORIZED, _PIPELINED = range(4)
 class LoopWord:
     """``T.serial(n)`` and its relatives: opens when the loop begins."""
 
-    def __init__(self, word, count, opener):
+    def __init__(self, word, count, opener, nest=None):
         self.word = word
         self.count = count  # of variables
         self._opener = opener
+        self.nest = nest  # extents and options of a parallel loop
 
     def open(self):
         """Opens the loop; returns its depth and its variables."""
@@ -89,7 +90,28 @@ def Parallel(*extents, coalesced_width=None, loop_layout=None, prefer_async=None
     options = {}
     if coalesced_width is not None:
         options["coalesced_width"] = _count(coalesced_width, "Parallel", "coalesced_width")
-    return LoopWord("Parallel", len(extents), lambda: _core.open_parallel(extents, options))
+    opener = lambda: _core.open_parallel(extents, options)  # noqa: E731
+    return LoopWord("Parallel", len(extents), opener, nest=(extents, options))
+
+
+def nested(outer, inner):
+    """Two parallel loops, one whole in the other, are one: ``for i in T.Parallel(m): for j in T.Parallel(n)``."""
+    if outer.nest is None or inner.nest is None:
+        fail(f"T.{inner.word} directly inside of T.{outer.word}", "T.Parallel(m, n) is one loop over both")
+    extents = (*outer.nest[0], *inner.nest[0])
+    joined = LoopWord("Parallel", len(extents), lambda: _core.open_parallel(extents, {**outer.nest[1], **inner.nest[1]}))
+
+    class Pair:
+        """Gives the variables of each loop apart, as both targets take them."""
+
+        word = "Parallel"
+
+        def open(self):
+            depth, variables = joined.open()
+            first, second = variables[: outer.count], variables[outer.count :]
+            return depth, (first[0] if outer.count == 1 else first, second[0] if inner.count == 1 else second)
+
+    return Pair()
 
 
 def grid(*extents):

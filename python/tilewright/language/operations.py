@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 
 from .. import _core
-from ..dtypes import core_name
 from ..error import fail, unsupported
 from . import state
 from .buffers import Buffer, Element, Var
@@ -260,5 +259,35 @@ def annotate_safe_value(values):
         _core.annotate_safe_value(tensor, float(value))
 
 
-def name_of_dtype(value):
-    return core_name(value)
+# ---- wishes that change nothing here ----
+
+
+def _wish(name):
+    def wish(*_args, **_options):
+        state.require(f"T.{name}")
+
+    wish.__name__ = name
+    wish.__doc__ = f"{name}: accepted; the compiler chooses by itself."
+    return wish
+
+
+WISHES = {name: _wish(name) for name in (
+    "disable_warp_group_reg_alloc", "no_set_max_nreg", "annotate_producer_reg_dealloc", "annotate_consumer_reg_alloc",
+    "annotate_l2_hit_ratio", "annotate_restrict_buffers", "annotate_min_blocks_per_sm", "annotate_compile_flags",
+    "annotate_pass_configs",
+)}
+
+
+def reduce_prod(buffer, out, dim=-1, clear=True, batch=1):
+    """out = the product along dim."""
+    _reduce("reduce_prod", buffer, out, dim, clear, batch, False)
+
+
+def reduce_any(buffer, out, dim=-1, clear=True, batch=1):
+    """out = whether some element along dim is not 0, into booleans."""
+    _reduce("reduce_any", buffer, out, dim, clear, batch, False)
+
+
+def reduce_all(buffer, out, dim=-1, clear=True, batch=1):
+    """out = whether every element along dim is not 0, into booleans."""
+    _reduce("reduce_all", buffer, out, dim, clear, batch, False)

@@ -121,6 +121,20 @@ def _cut(statements):
     return statements
 
 
+def _is_parallel(node):
+    called = node.iter.func if isinstance(node, ast.For) and isinstance(node.iter, ast.Call) else None
+    return isinstance(called, ast.Attribute) and called.attr in ("Parallel", "parallel")
+
+
+def _inner_parallel(node):
+    """The parallel loop that is the whole body of another one, when its extents do not depend on that one's indices."""
+    if not _is_parallel(node) or len(node.body) != 1 or not _is_parallel(node.body[0]):
+        return None
+    own = set(_assigned([ast.Expr(node.target)]))
+    used = {part.id for part in ast.walk(node.body[0].iter) if isinstance(part, ast.Name)}
+    return None if own & used else node.body[0]
+
+
 class Rewriter(ast.NodeTransformer):
     def __init__(self, source):
         self._source = source
@@ -302,6 +316,12 @@ class Rewriter(ast.NodeTransformer):
 
     def visit_For(self, node):
         loop = self._fresh("l")
+        inner = _inner_parallel(node)
+        if inner is not None:
+            both = ast.Tuple([node.target, inner.target], ast.Store())
+            made = self._call("Loop", self._call("nested", self.visit(node.iter), self.visit(inner.iter)))
+            joined = self._at(node, ast.For(self._at(node, both), node.iter, inner.body, inner.orelse))
+            return self._loop(joined, loop, joined.target, made)
         return self._loop(node, loop, node.target, self._call("Loop", self.visit(node.iter)))
 
     def visit_While(self, node):

@@ -371,7 +371,7 @@ class Loop:
         if isinstance(iterable, (Symbol, _core.Expr, _core.Access)):
             fail("a for loop over a number", "for i in T.serial(n)")
         self._iterable = iterable
-        self.runs = isinstance(iterable, loops.LoopWord)
+        self.runs = hasattr(iterable, "open") and hasattr(iterable, "word")
         self._before = {}
         self._depth = None
 
@@ -507,6 +507,13 @@ def leave(depth, value):
             )
     del state.current().frames[depth:]
     return value
+
+
+def nested(outer, inner):
+    """The object that a loop runs over which has nothing but a parallel loop in it."""
+    if isinstance(outer, loops.LoopWord) and isinstance(inner, loops.LoopWord):
+        return loops.nested(outer, inner)
+    fail("a parallel loop and another one directly in it", "T.Parallel(m, n) is one loop over both")
 
 
 def single(kernel):

@@ -10,8 +10,8 @@ UNBUILT = frozenset(
     mbarrier_wait_parity mbarrier_arrive mbarrier_expect_tx mbarrier_arrive_expect_tx barrier_wait barrier_arrive
     sync_threads sync_warp sync_global sync_grid named_barrier_arrive fence_proxy_async cp_async_barrier_noinc
     ptx_cp_async ptx_commit_group ptx_wait_group ptx_mma ptx_ldmatrix ptx_wgmma_ss ptx_wgmma_rs ptx_mma_sm70
-    ptx_arrive_cluster_barrier ws set_max_nreg inc_max_nreg dec_max_nreg annotate_producer_reg_dealloc
-    annotate_consumer_reg_alloc no_set_max_nreg disable_warp_group_reg_alloc annotate_ws_schedule WSSchedule WSRole
+    ptx_arrive_cluster_barrier ws set_max_nreg inc_max_nreg dec_max_nreg 
+    annotate_ws_schedule WSSchedule WSRole
     WSPipeline WSScope WSSync WSID ws_op cluster_arrive cluster_arrive_relaxed cluster_wait cluster_sync
     block_rank_in_cluster ClusterKernel CUDASourceCodeKernel PersistentTileScheduler clc_try_cancel
     clc_try_cancel_multicast clc_is_canceled clc_get_first_ctaid_x clc_get_first_ctaid_y clc_get_first_ctaid_z
@@ -25,7 +25,7 @@ UNBUILT = frozenset(
     call_intrin import_source ptr make_tensor make_tensor_from_addr access_ptr address_of attr evaluate
     add2 sub2 mul2 fma2 max2 min2 abs2 rng_init rng_rand rng_rand_float index_to_coordinates undef extract_lane
     ldg32 ldg64 ldg128 ldg256 stg32 stg64 stg128 stg256 lds32 lds64 lds128 sts32 sts64 sts128
-    annotate_l2_hit_ratio annotate_restrict_buffers annotate_min_blocks_per_sm annotate_compile_flags
-    annotate_pass_configs inline meta_class Var TensorCoreIntrinEmitter
+    
+    inline meta_class Var TensorCoreIntrinEmitter
     """.split()
 )
