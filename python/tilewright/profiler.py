@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 import time
 
-from . import _core
 from .arrays import default_package, is_array, package_of, to_numpy
 from .dtypes import numpy_dtype
 from .error import fail
