@@ -105,8 +105,8 @@ void def_operators(Class& c) {
   c.def_prop_ro("dtype_name", [](nb::handle self) { return std::string(to_string(to_expr(self).dtype())); });
 }
 
-// An index is computed in i64 as a whole: of an i32 n, the elements n * 8 to (n + 1) * 8 are 8. What leaves the range of
-// a narrow type has no meaning as an index that another result could have.
+// An index is computed in i64 as a whole: of an i32 n, the elements n * 8 to (n + 1) * 8 are 8. What leaves the range
+// of a narrow type has no meaning as an index that another result could have.
 ir::Expr widened(const ir::Expr& e) {
   if (!is_integer(e.dtype()) || is_unsigned(e.dtype()) || e.dtype() == ir::kIndex) return e;
   if (const auto constant = e.as_int()) return ir::int_imm(*constant);

@@ -19,7 +19,7 @@ namespace {
 // Collects the tensors that some statement writes.
 class WrittenTensors : public ir::Visitor {
  public:
-  explicit WrittenTensors(const ir::Program& program) : program_(program) {
+  explicit WrittenTensors(const ir::Program& program) {
     for (const ir::Kernel& kernel : program.kernels) {
       kernel_ = &kernel;
       ir::Visitor::visit(kernel.body);
@@ -44,7 +44,6 @@ class WrittenTensors : public ir::Visitor {
     if (tensor >= 0) written_.insert(tensor);
   }
 
-  const ir::Program& program_;
   const ir::Kernel* kernel_ = nullptr;
   std::set<int> written_;
 };

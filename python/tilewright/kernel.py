@@ -54,6 +54,7 @@ class JITKernel:
         launch = func.program.parameters()
         self._written = [is_written for _, _, _, is_written in launch]
         self._run = self._compiled.runner(self._written)
+        self._on_gpu = self._compiled.target.startswith("cuda")
         self.latency = self.config = self.ref_latency = None
 
     @property
@@ -68,6 +69,8 @@ class JITKernel:
     # ---- calling ----
 
     def __call__(self, *args, **kwargs):
+        if self._on_gpu:
+            wait_for_streams()
         if not kwargs and not self._outputs:
             return self._run(args)
         arguments, outputs = self._arguments(args, kwargs)
@@ -193,6 +196,23 @@ class JITKernel:
 
     def show_sass(self):
         unsupported("show_sass is not built yet")
+
+
+def wait_for_streams():
+    """Launches go to the default stream, and return when they are done. What another current stream of torch or cupy
+    still has to do comes first."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available():
+        if torch.cuda.is_current_stream_capturing():
+            unsupported("a kernel called while a CUDA graph is captured is not built yet")
+        stream = torch.cuda.current_stream()
+        if stream.cuda_stream != 0:
+            stream.synchronize()
+    cupy = sys.modules.get("cupy")
+    if cupy is not None:
+        stream = cupy.cuda.get_current_stream()
+        if stream.ptr != 0:
+            stream.synchronize()
 
 
 def _example_for(target):
