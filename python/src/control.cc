@@ -76,6 +76,7 @@ void bind_control(nb::module_& m) {
     detail::begin_program(name, {.file = kept_name(file), .line = line});
   });
   m.def("end_program", &detail::end_program);
+  m.def("num_statements", [] { return lang::builder(here()).num_appended(); });
   m.def("abandon_program", &detail::abandon_program);
   m.def("open_kernel", [](nb::handle grid, const std::vector<int>& threads) {
     // Threads has a constructor for each form; a list of any length needs the longest.

@@ -16,6 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from .error import Error, fail
 from .jit import JITImpl, _key
 from .kernel import JITKernel
+from .pass_config import check_pass_configs
 from .profiler import Profiler, TensorSupplyType, _listed, assert_close, do_bench
 
 __all__ = ["AutoTuner", "AutotuneResult", "autotune", "set_autotune_inputs", "get_autotune_inputs"]
@@ -241,8 +242,15 @@ class AutoTuner:
         measure = _Measure(**options)
 
         def compile_one(config):
+            options = dict(self._compile_args)
+            config = dict(config)
+            if "pass_configs" in config and "pass_configs" not in inspect.signature(self.fn).parameters:
+                options["pass_configs"] = {**(options.get("pass_configs") or {}), **(config.pop("pass_configs") or {})}
             made = self.fn(**config)
-            return made if isinstance(made, JITKernel) else JITKernel(made, **self._compile_args)
+            if not isinstance(made, JITKernel):
+                options["pass_configs"] = check_pass_configs(options.get("pass_configs"))
+                made = JITKernel(made, **options)
+            return made
 
         result = tune(getattr(self.fn, "__name__", "kernel"), [dict(c) for c in self.configs], compile_one, measure)
         _time_reference(result, measure, measure.inputs(result.kernel))

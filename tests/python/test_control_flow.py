@@ -367,3 +367,17 @@ def test_assert_of_the_kernel():
     assert a.tolist() == [2, 3, 4, 5]
     with pytest.raises(tilewright.Error, match="positive"):
         run(kernel, numpy.zeros(4, numpy.int32))
+
+
+def test_any_of_on_the_right_of_and():
+    @T.prim_func
+    def kernel(X: T.Tensor((4,), "int32")):
+        with T.Kernel(4) as b:
+            s = T.alloc_shared((4,), "int32")
+            for i in T.Parallel(4):
+                s[i] = i == b
+            X[b] = 1 if b > 1 and T.any_of(s[2:4]) else 0
+
+    x = numpy.empty(4, numpy.int32)
+    run(kernel, x)
+    assert x.tolist() == [0, 0, 1, 1]

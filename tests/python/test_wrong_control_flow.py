@@ -173,6 +173,34 @@ def operation_inside_parallel():
             T.copy(s, A)
 
 
+@wrong(
+    "a statement of the kernel stands in a part of an expression that is evaluated only under a condition",
+    hint="write an if statement, or give the value a name before",
+)
+def update_under_a_condition():
+    @T.prim_func
+    def f(A: T.Tensor((4,), "int32"), B: T.Tensor((4,), "int32")):
+        with T.Kernel(4) as b:
+            B[b] = T.atomic_add(A[0], 1, return_prev=True) if b < 2 else 0  # here
+
+
+@wrong(
+    "a statement of the kernel stands in a part of an expression that is evaluated only under a condition",
+    hint="write an if statement, or give the value a name before",
+)
+def macro_on_the_right_of_and():
+    @T.macro
+    def bump(A):
+        A[0] = A[0] + 1
+        return A[0]
+
+    @T.prim_func
+    def f(A: T.Tensor((4,), "int32")):
+        with T.Kernel(4) as b:
+            if b < 2 and bump(A) > 3:  # here
+                A[b] = 0
+
+
 @pytest.mark.parametrize("function, message, hint, kind, note", cases(__name__))
 def test_wrong_kernel(function, message, hint, kind, note):
     check(function, message, hint, kind, note)

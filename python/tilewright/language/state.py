@@ -39,6 +39,7 @@ class Trace:
         self.wanted_name = None  # what the author assigns the next tile to
         self.frames = []
         self.kernel_open = False
+        self.harmless = 0  # statements that may stand where their result is not asked for
         self.dynamic = {}  # name -> the builder's expression
         self.eager = None  # the state of an eager function, see eager.py
 

@@ -188,11 +188,25 @@ def _either(a, b):
     return _core.logical_or(a, b)
 
 
+def _maybe(thunk):
+    """The value of a part of an expression that the kernel may leave out: it records no statement, which would not be
+    left out."""
+    trace = state.current()
+    before = _core.num_statements() - trace.harmless
+    value = thunk()
+    if _core.num_statements() - trace.harmless != before:
+        fail(
+            "a statement of the kernel stands in a part of an expression that is evaluated only under a condition",
+            "write an if statement, or give the value a name before",
+        )
+    return value
+
+
 def _join(values, stop, combine):
     """``and`` and ``or``: Python's where Python knows a value, the kernel's from the first that it does not."""
     result = None
     for index, thunk in enumerate(values):
-        value = thunk()
+        value = thunk() if result is None else _maybe(thunk)
         if result is None and not runs_later(value):
             if bool(condition(value)) == stop or index + 1 == len(values):
                 return value
@@ -224,7 +238,7 @@ def if_expression(test, then, otherwise):
     known = condition(test)
     if isinstance(known, bool):
         return then() if known else otherwise()
-    return _core.if_then_else(known, then(), otherwise())
+    return _core.if_then_else(known, _maybe(then), _maybe(otherwise))
 
 
 _COMPARE = {
