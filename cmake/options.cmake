@@ -2,6 +2,7 @@
 option(TILEWRIGHT_TOOLS "Build tw and the examples (needs CLI11 and nlohmann-json)" ON)
 option(TILEWRIGHT_TESTS "Build the test suites (needs the tools and GoogleTest)" ON)
 option(TILEWRIGHT_BENCH "Build the benchmarks whose dependencies are found" ON)
+option(TILEWRIGHT_PYTHON "Build the Python package (needs Python 3.10 or newer with its headers, and nanobind)" OFF)
 option(TILEWRIGHT_CHECKS "Run the verifier after each pass and other internal checks" OFF)
 option(TILEWRIGHT_WERROR "Treat compiler warnings as errors" OFF)
 option(TILEWRIGHT_PCH "Precompile the standard and fmt headers" ON)

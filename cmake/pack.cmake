@@ -63,10 +63,10 @@ function(tilewright_pack_dependencies)
   endforeach()
 endfunction()
 
-# What tests read: tests.txt, and the sources that source_folder.txt names.
+# What tests read: tests.txt without the Python suite, and the sources that source_folder.txt names.
 function(tilewright_pack_test_files)
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/packed/source_folder.txt" CONTENT "source\n")
-  install(FILES "${PROJECT_BINARY_DIR}/tests.txt" "${PROJECT_BINARY_DIR}/packed/source_folder.txt" DESTINATION .
+  install(FILES "${PROJECT_BINARY_DIR}/packed/tests.txt" "${PROJECT_BINARY_DIR}/packed/source_folder.txt" DESTINATION .
     COMPONENT pack EXCLUDE_FROM_ALL)
   foreach(folder IN ITEMS docs examples include tests)
     install(DIRECTORY "${PROJECT_SOURCE_DIR}/${folder}" DESTINATION source COMPONENT pack EXCLUDE_FROM_ALL)

@@ -88,8 +88,28 @@ function(tilewright_add_tests)
     endif()
   endforeach()
   string(PREPEND lines "${long_lines}")
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/packed/tests.txt" CONTENT "${lines}" @ONLY)
+  if(NOT TILEWRIGHT_SANITIZE)
+    tilewright_add_python_suite()
+    string(APPEND lines "test_python python\n")
+  endif()
   file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/tests.txt" CONTENT "${lines}" @ONLY)
   tilewright_write_source_folder()
+endfunction()
+
+# tests/python/*.py -> the suite <build>/test_python, a script; without the package it says why it skips its tests.
+function(tilewright_add_python_suite)
+  set(suite_python "")
+  add_custom_target(test_python)
+  if(TILEWRIGHT_PYTHON)
+    set(suite_python "${Python_EXECUTABLE}")
+    add_dependencies(test_python tilewright_python)
+  endif()
+  configure_file("${PROJECT_SOURCE_DIR}/tests/python/suite.sh.in" "${PROJECT_BINARY_DIR}/test_python" @ONLY
+    FILE_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+  add_dependencies(tests test_python)
+  add_test(NAME test_python COMMAND test_python)
+  set_tests_properties(test_python PROPERTIES LABELS python)
 endfunction()
 
 # <build>/source_folder.txt tells the tests where the sources are. Relative where the build lies among them: both can be
@@ -195,3 +215,38 @@ function(tilewright_add_bench name)
   add_dependencies(benches bench_${name})
   tilewright_pack_program(bench_${name} bench tilewright ${packed_libraries})
 endfunction()
+
+# python/src/*.cc -> the extension module <build>/python/tilewright/_core, beside links to the package's files: with
+# <build>/python in PYTHONPATH an edited file is seen at once. A wheel is installed from the same targets.
+# A macro, so that Python_EXECUTABLE is there for the suite.
+macro(tilewright_add_python)
+  find_package(Python 3.10 REQUIRED COMPONENTS Interpreter Development.Module OPTIONAL_COMPONENTS Development.SABIModule)
+  execute_process(COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir OUTPUT_VARIABLE nanobind_folder
+    OUTPUT_STRIP_TRAILING_WHITESPACE RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "TILEWRIGHT_PYTHON needs nanobind: ${Python_EXECUTABLE} -m pip install nanobind")
+  endif()
+  find_package(nanobind CONFIG REQUIRED PATHS "${nanobind_folder}" NO_DEFAULT_PATH)
+
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/python/src/*.cc")
+  if(NOT TARGET tilewright_static_fmt)
+    tilewright_add_static_fmt()
+  endif()
+  # One module for all versions from 3.12 on, where the stable interface is complete enough; one for each before.
+  nanobind_add_module(tilewright_python STABLE_ABI NB_STATIC ${sources} $<TARGET_OBJECTS:tilewright_static_fmt>)
+  target_link_libraries(tilewright_python PRIVATE tilewright)
+  # A wheel needs nothing but the C library, as a packed program.
+  target_link_options(tilewright_python PRIVATE -static-libstdc++ -static-libgcc -Wl,--as-needed -Wl,--gc-sections)
+  target_include_directories(tilewright_python SYSTEM BEFORE PRIVATE "${NB_DIR}/include")
+  set_target_properties(tilewright_python PROPERTIES OUTPUT_NAME _core
+    LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/python/tilewright")
+
+  set(package "${PROJECT_SOURCE_DIR}/python/tilewright")
+  file(GLOB_RECURSE files CONFIGURE_DEPENDS RELATIVE "${package}" "${package}/*.py" "${package}/*.pyi" "${package}/py.typed")
+  foreach(file IN LISTS files)
+    get_filename_component(folder "${file}" DIRECTORY)
+    file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/python/tilewright/${folder}")
+    file(CREATE_LINK "${package}/${file}" "${PROJECT_BINARY_DIR}/python/tilewright/${file}" SYMBOLIC)
+  endforeach()
+  install(TARGETS tilewright_python LIBRARY DESTINATION tilewright COMPONENT python)
+endmacro()

@@ -183,6 +183,9 @@ CpuEntry CpuKernelWriter::write() {
   entry.scratch_bytes = write_scratch();
   for (const int64_t stream : rows_.streams) out_.line(fmt::format("tw::RowStream stream_{};", stream), kernel_.loc);
   out_.open("for (long long block = first; block < last; ++block) {", kernel_.loc);
+  ConditionalAccesses accesses(kernel_);
+  accesses.visit(kernel_.body);
+  if (accesses.has_conditions && accesses.has_loops) out_.line("TW_SCALAR_LOOP", kernel_.loc);
   // Blocks that have not begun are not needed after a failed assertion.
   if (asserts(kernel_.body)) out_.line("if (tw::stopped(failure)) return;", kernel_.loc);
   write_block_indices();

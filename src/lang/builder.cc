@@ -347,6 +347,7 @@ void Builder::close_while() {
 void Builder::append(Stmt stmt) {
   Frame& frame = top(stmt->loc);
   check_made(stmt);
+  ++num_appended_;
   frame.stmts.push_back(std::move(stmt));
 }
 

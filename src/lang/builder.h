@@ -57,6 +57,8 @@ class Builder {
   void abandon_body();
 
   void append(ir::Stmt stmt);
+  // Statements that were appended so far, at any depth.
+  size_t num_appended() const { return num_appended_; }
   ir::Expr let(ir::Expr value, Loc loc, std::string name = "x");
   void store(int handle, std::vector<ir::Expr> indices, ir::Expr value, Loc loc);
   // An atomic access; returns the variable of what was there before, if it is wanted.
@@ -122,6 +124,7 @@ class Builder {
   ir::Kernel kernel_;
   bool kernel_open_ = false;
   int kernel_count_ = 0;
+  size_t num_appended_ = 0;
   std::vector<Frame> frames_;
   std::unordered_map<int, Handle> handles_;
   // The nodes of this program's variables and loads, each with the number of the kernel that was open. They are kept,

@@ -7,12 +7,8 @@
 
 namespace tilewright::lang {
 
-namespace {
-
-using Options = std::vector<detail::LoopOption>;
-
-detail::LoopRange<1> range(detail::LoopKindTag kind, const Expr& start, const Expr& stop, int64_t step, Options options,
-                           SourcePos pos) {
+detail::LoopSpec range_spec(detail::LoopKindTag kind, const Expr& start, const Expr& stop, int64_t step,
+                            std::vector<detail::LoopOption> options, SourcePos pos) {
   const Loc loc = to_loc(pos);
   ir::check_step(step, loc);
   const ir::Expr begin = to_index(start, "the start of a loop", loc), end = to_index(stop, "the end of a loop", loc);
@@ -27,8 +23,16 @@ detail::LoopRange<1> range(detail::LoopKindTag kind, const Expr& start, const Ex
   const ir::Expr count = ir::ceildiv(span, ir::int_imm(width));
   const bool may_be_negative = !(begin.is_int(0) && step > 0);
   const ir::Expr extent = may_be_negative ? ir::binary(ir::ExprKind::max, count, ir::int_imm(0), loc) : count;
-  const detail::LoopSpec spec{
-      .kind = kind, .begin = {start}, .extent = {from_ir(extent)}, .step = step, .options = std::move(options)};
+  return {.kind = kind, .begin = {start}, .extent = {from_ir(extent)}, .step = step, .options = std::move(options)};
+}
+
+namespace {
+
+using Options = std::vector<detail::LoopOption>;
+
+detail::LoopRange<1> range(detail::LoopKindTag kind, const Expr& start, const Expr& stop, int64_t step, Options options,
+                           SourcePos pos) {
+  const detail::LoopSpec spec = range_spec(kind, start, stop, step, std::move(options), pos);
   return detail::LoopRange<1>([spec, pos] { return detail::open_loop(spec, pos); });
 }
 

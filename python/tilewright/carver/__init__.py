@@ -1,0 +1,1 @@
+"""Questions to the machine that schedules depend on."""

@@ -1,0 +1,5 @@
+"""Operations on tiles."""
+
+from .base import GemmWarpPolicy
+
+__all__ = ["GemmWarpPolicy"]

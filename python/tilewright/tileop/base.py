@@ -1,0 +1,5 @@
+"""How warps divide a product."""
+
+from ..language.operations import GemmWarpPolicy
+
+__all__ = ["GemmWarpPolicy"]

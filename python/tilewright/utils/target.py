@@ -1,0 +1,5 @@
+"""What the machine has."""
+
+from ..target import determine_target
+
+__all__ = ["determine_target"]

@@ -1,0 +1,277 @@
+"""Calling kernels: arguments of several packages, outputs, profiles, interrupts, threads."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import numpy
+import pytest
+
+import tilewright
+import tilewright.language as T
+
+
+@T.prim_func
+def add(A: T.Tensor((6, 5), "float32"), B: T.Tensor((6, 5), "float32"), scale: T.float32):
+    with T.Kernel(6) as b:
+        for j in T.Parallel(5):
+            B[b, j] = A[b, j] * scale
+
+
+class Foreign:
+    """An array of another package, which only speaks DLPack."""
+
+    def __init__(self, array):
+        self._array = array
+        self.shape = array.shape
+        self.dtype = array.dtype
+
+    def __dlpack__(self, **options):
+        return self._array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self._array.__dlpack_device__()
+
+
+class Torchlike:
+    """What the package takes torch's tensors by."""
+
+    class Device:
+        type, index = "cpu", None
+
+    device = Device()
+
+    def __init__(self, array):
+        self._array = array
+        self.shape = array.shape
+        self.dtype = f"torch.{array.dtype}"
+
+    def data_ptr(self):
+        return self._array.ctypes.data
+
+    def stride(self):
+        return tuple(step // self._array.itemsize for step in self._array.strides)
+
+
+@pytest.mark.parametrize("wrap", [lambda a: a, Foreign, Torchlike, memoryview])
+def test_arrays_of_several_packages(rng, wrap):
+    a = rng.standard_normal((6, 5)).astype(numpy.float32)
+    b = numpy.zeros((6, 5), numpy.float32)
+    tilewright.compile(add)(wrap(a), wrap(b), 2)
+    numpy.testing.assert_array_equal(b, a * 2)
+
+
+def test_arguments_by_name(rng):
+    a = rng.standard_normal((6, 5)).astype(numpy.float32)
+    b = numpy.zeros((6, 5), numpy.float32)
+    tilewright.compile(add)(a, scale=numpy.float32(3), B=b)
+    numpy.testing.assert_array_equal(b, a * 3)
+
+
+def test_every_dtype_of_numpy(rng):
+    names = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16", "float32", "float64",
+             "bool"]
+    for name in names:
+        def copy(A: T.Tensor((9,), name), B: T.Tensor((9,), name)):
+            with T.Kernel(9) as b:
+                B[b] = A[b]
+
+        a = rng.integers(0, 100, 9).astype(name)
+        b = numpy.zeros(9, name)
+        tilewright.compile(T.prim_func(copy))(a, b)
+        numpy.testing.assert_array_equal(a, b)
+
+
+def test_read_only_inputs_are_fine(rng):
+    a = rng.standard_normal((6, 5)).astype(numpy.float32)
+    a.flags.writeable = False
+    b = numpy.zeros((6, 5), numpy.float32)
+    tilewright.compile(add)(a, b, 1)
+    numpy.testing.assert_array_equal(a, b)
+
+
+def test_bound_launch(rng):
+    a = rng.standard_normal((6, 5)).astype(numpy.float32)
+    b = numpy.zeros((6, 5), numpy.float32)
+    launch = tilewright.compile(add).bind(a, b, 2)
+    launch()
+    numpy.testing.assert_array_equal(b, a * 2)
+    a += 1
+    launch()
+    numpy.testing.assert_array_equal(b, a * 2)
+
+
+def test_profiler(rng):
+    kernel = tilewright.compile(add)
+    inputs = [rng.standard_normal((6, 5)).astype(numpy.float32), numpy.zeros((6, 5), numpy.float32), 2.0]
+    profiler = kernel.get_profiler(tensor_supply_type=tilewright.TensorSupplyType.Normal)
+    assert 0 < profiler.do_bench(input_tensors=inputs, rep=2) < 1000
+    low, high = profiler.do_bench(input_tensors=inputs, rep=2, quantiles=[0.2, 0.8])
+    assert 0 < low <= high
+
+    def reference(a, b, scale):
+        return a * scale
+
+    profiler.assert_allclose(reference, input_tensors=inputs)
+    with pytest.raises(AssertionError, match="elements differ"):
+        profiler.assert_allclose(lambda a, b, scale: a * scale + 1, input_tensors=inputs)
+
+
+@pytest.mark.parametrize("supply, check", [
+    ("Zero", lambda x: (x == 0).all()),
+    ("One", lambda x: (x == 1).all()),
+    ("Integer", lambda x: (x == numpy.rint(x)).all() and abs(x).max() <= 2),
+    ("Uniform", lambda x: -1 <= x.min() < 0 < x.max() <= 1),
+    ("Normal", lambda x: x.std() > 0.5),
+])
+def test_supplied_inputs(supply, check):
+    from tilewright.profiler import get_tensor_supply
+
+    parameter = add.parameters[0]
+    array = get_tensor_supply(tilewright.TensorSupplyType[supply], 0)(parameter)
+    assert array.shape == (6, 5) and array.dtype == numpy.float32 and check(array)
+
+
+def test_other_threads_run_while_a_kernel_does():
+    """The interpreter is released: a thread counts while the kernel spins."""
+
+    @T.prim_func
+    def spin(X: T.Tensor((1,), "int64"), turns: T.int64):
+        with T.Kernel(1):
+            v = T.alloc_var("int64", 0)
+            while v < turns:
+                v = v + 1 + X[0] * 0
+            X[0] = v
+
+    kernel = tilewright.compile(spin)
+    counted, done = [0], threading.Event()
+
+    def count():
+        while not done.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    x, turns = numpy.zeros(1, numpy.int64), 1 << 22
+    seconds = 0.0
+    while seconds < 0.2:
+        before, begin = counted[0], time.perf_counter()
+        turns *= 2
+        x[0] = 0
+        kernel(x, turns)
+        seconds = time.perf_counter() - begin
+    done.set()
+    thread.join()
+    assert x[0] == turns
+    assert counted[0] - before >= 10
+
+
+def test_an_interrupt_ends_a_kernel(tmp_path):
+    script = tmp_path / "endless.py"
+    script.write_text(textwrap.dedent(
+        """
+        import numpy
+        import tilewright
+        import tilewright.language as T
+
+        @T.prim_func
+        def endless(X: T.Tensor((1,), "int32")):
+            with T.Kernel(1):
+                while X[0] == 0:
+                    X[0] = 0
+
+        kernel = tilewright.compile(endless)
+        print("begins", flush=True)
+        try:
+            kernel(numpy.zeros(1, numpy.int32))
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        """
+    ))
+    process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert process.stdout.readline() == "begins\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    try:
+        out, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert out == "interrupted\n"
+    assert process.returncode == 0
+
+
+def test_programs_are_built_in_several_threads():
+    """Each thread has a program of its own."""
+    texts = []
+
+    def build():
+        @T.prim_func
+        def kernel(A: T.Tensor((4,), "int32")):
+            with T.Kernel(1):
+                for k in range(4):
+                    time.sleep(0.01)
+                    A[k] = k
+
+        texts.append(kernel.script())
+
+    threads = [threading.Thread(target=build) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(texts) == 4 and len(set(texts)) == 1
+
+
+def test_kernels_are_compiled_in_parallel():
+    def make(k):
+        @T.prim_func
+        def kernel(A: T.Tensor((1,), "int32")):
+            with T.Kernel(1):
+                A[0] = k
+
+        return kernel
+
+    kernels = tilewright.par_compile([make(k) for k in range(3)])
+    for k, kernel in enumerate(kernels):
+        a = numpy.zeros(1, numpy.int32)
+        kernel(a)
+        assert a[0] == k
+
+
+def test_pass_configs_are_accepted_and_said_once():
+    from tilewright import pass_config
+
+    pass_config._said.clear()
+    key = tilewright.PassConfigKey.TL_DISABLE_WARP_SPECIALIZED
+    with pytest.warns(UserWarning, match="tl.disable_warp_specialized' has no effect"):
+        tilewright.compile(add, pass_configs={key: True})
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tilewright.compile(add, pass_configs={"tl.disable_warp_specialized": True})
+
+
+def test_import_is_quick_and_needs_no_numpy():
+    text = "import sys, tilewright; assert 'numpy' not in sys.modules and 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", text], check=True, env=dict(os.environ), timeout=60)
+
+
+def test_dtype_names():
+    assert T.float32 == "float" == T.float == T.dtype("float32") and T.float16 == "half"
+    assert T.dtype(numpy.float16) == "float16" and T.dtype(numpy.dtype("int8")) == T.int8
+    assert T.dtype(int) == T.int32 and T.dtype(bool) == T.bool and str(T.bfloat16) == "bfloat16"
+    assert T.float16.bits == 16 and T.bool.bits == 8 and T.dtype("int4").bits == 4 and T.float8_e4m3fn.bits == 8
+    assert {T.float16: 1}["float16"] == 1
+
+
+def test_missing_words_say_so():
+    with pytest.raises(tilewright.Error, match="T.tma_copy is not built yet"):
+        T.tma_copy(None, None)
+    with pytest.raises(AttributeError, match="no word T.tma_copi"):
+        T.tma_copi
