@@ -84,7 +84,7 @@ std::optional<HeldArgument> from_buffer(nb::handle value) {
 std::optional<HeldArgument> from_array_interface(nb::handle value) {
   if (!nb::hasattr(value, "__array_interface__")) return std::nullopt;
   const nb::object interface = value.attr("__array_interface__");
-  const auto name = nb::cast<std::string>(nb::str(value.attr("dtype").attr("name")));
+  const auto name = nb::cast<std::string>(nb::str(nb::object(value.attr("dtype").attr("name"))));
   const std::optional<DType> dtype = dtype_of_name(name);
   if (!dtype) refuse_dtype(name);
   const nb::object data = interface["data"];
@@ -99,7 +99,7 @@ std::optional<HeldArgument> from_array_interface(nb::handle value) {
 // "torch.float16" -> float16.
 std::optional<HeldArgument> from_torch(nb::handle value) {
   if (!nb::hasattr(value, "data_ptr") || !nb::hasattr(value, "stride")) return std::nullopt;
-  const auto full_name = nb::cast<std::string>(nb::str(value.attr("dtype")));
+  const auto full_name = nb::cast<std::string>(nb::str(nb::object(value.attr("dtype"))));
   const std::string name = full_name.substr(full_name.rfind('.') + 1);
   const std::optional<DType> dtype = dtype_of_name(name);
   if (!dtype) refuse_dtype(full_name);
@@ -138,7 +138,7 @@ std::optional<HeldArgument> from_dlpack(nb::handle value) {
   nb::ndarray<nb::ro> array;
   if (!nb::try_cast<nb::ndarray<nb::ro>>(value, array)) return std::nullopt;
   const std::optional<DType> dtype = dtype_of_dlpack(array.dtype());
-  if (!dtype) refuse_dtype(nb::cast<std::string>(nb::str(value.attr("dtype"))));
+  if (!dtype) refuse_dtype(nb::cast<std::string>(nb::str(nb::object(value.attr("dtype")))));
   TensorView tensor{.data = const_cast<void*>(array.data()), .dtype = *dtype, .shape = {}};
   for (size_t d = 0; d < array.ndim(); ++d) {
     tensor.shape.push_back(int64_t(array.shape(d)));

@@ -43,12 +43,21 @@ class Torchlike:
     class Device:
         type, index = "cpu", None
 
+    class Dtype:
+        """Torch's are no texts, but print as one."""
+
+        def __init__(self, name):
+            self._name = name
+
+        def __str__(self):
+            return f"torch.{self._name}"
+
     device = Device()
 
     def __init__(self, array):
         self._array = array
         self.shape = array.shape
-        self.dtype = f"torch.{array.dtype}"
+        self.dtype = self.Dtype(array.dtype)
 
     def data_ptr(self):
         return self._array.ctypes.data
