@@ -218,7 +218,9 @@ const OpStmt* PipelineExpansion::gemm_in_steps(const Parts& parts) const {
 
 // Operands of a step go to registers while the products of the step before it run, also from one iteration to the
 // next: in the last step of an iteration, the next tiles are waited for and the first step of them is loaded. The loads
-// to shared memory stand behind the first products, in whose shadow they are issued.
+// to shared memory stand behind the first products, in whose shadow they are issued. Of two steps the second one waits
+// already. All threads have its operands in registers then, so that its stage is free and is loaded in front of its
+// products: all other stages are under way in both steps.
 Block PipelineExpansion::rotate(const OpStmt& gemm, const std::set<TileId>& tiles, int64_t stages, const Expr& extent,
                                 const std::function<Block(const Expr&)>& loads, const Loc& loc) {
   const MmaPlan plan = mma_plan(gemm, before_);
@@ -243,8 +245,12 @@ Block PipelineExpansion::rotate(const OpStmt& gemm, const std::set<TileId>& tile
   // All groups but the youngest stages - 2 are complete: those of the iteration whose operands are loaded next. The
   // barrier shows them to all threads, and says that all have read the stage that is filled next.
   const auto first_step = [&](const Expr& iteration) -> Block {
-    return {op(cp_async_wait_op(), {{"pending", stages - 2}}, loc), op(block_sync_op(), {}, loc),
-            part(mma_load_op(), {ir::int_imm(0), ir::int_imm(0)}, iteration)};
+    Block out = {op(cp_async_wait_op(), {{"pending", stages - 2}}, loc), op(block_sync_op(), {}, loc),
+                 part(mma_load_op(), {ir::int_imm(0), ir::int_imm(0)}, iteration)};
+    if (plan.steps_k > 2) return out;
+    const Block ahead = loads(iteration + (stages - 1));
+    out.insert(out.end(), ahead.begin(), ahead.end());
+    return out;
   };
   // The last iteration stands apart: a condition between the steps would keep the compiler from mixing them.
   const auto iteration = [&](const Expr& it, bool last) {
@@ -255,11 +261,8 @@ Block PipelineExpansion::rotate(const OpStmt& gemm, const std::set<TileId>& tile
     steps.body = {
         when(inner, {part(mma_load_op(), {ks + 1, ir::floormod(ks + 1, 2)}, it)}, last ? Block{} : first_step(it + 1)),
         part(mma_multiply_op(), {ir::floormod(ks, 2)}, it)};
-    if (!last) {
-      const Stmt ahead = when(ir::binary(ir::ExprKind::eq, ks, ir::int_imm(0)), loads(it + (stages - 1)), {});
-      // Of two steps the second one waits already: all stages are under way during the first.
-      steps.body.insert(plan.steps_k == 2 ? steps.body.end() - 1 : steps.body.end(), ahead);
-    }
+    if (!last && plan.steps_k > 2)
+      steps.body.push_back(when(ir::binary(ir::ExprKind::eq, ks, ir::int_imm(0)), loads(it + (stages - 1)), {}));
     return ir::make_stmt(std::move(steps), loc);
   };
   const Expr it = fresh("it");

@@ -320,7 +320,7 @@ TEST_F(CountedProgram, TheQuickstartCopiesAndReadsAtFullWidth) {
     }
     reads += line.counters.shared.read_bytes > 0;
   }
-  EXPECT_EQ(copies, 4);  // two tiles, before the loop and in it
+  EXPECT_EQ(copies, 6);  // two tiles: ahead, behind the first wait, and in the loop
   EXPECT_EQ(reads,
             8);  // of two tiles: the first step, the next one and the next iteration's, and in the last iteration
 }
@@ -345,11 +345,9 @@ TEST_F(CountedProgram, ProductsReadTheirOperandsWithoutConflicts) {
   }
 }
 
-// When the product of one iteration begins, the tiles of the next num_stages - 1 are on their way, as far as there are
-// so many; its own have come. In the last of its two steps of 16 the next iteration's have come, too, since their
-// operands are loaded to registers: there are num_stages - 1 later tiles there as well, of which the first is complete.
-// It is the beginning of a product that says what a stage is for. The next copy could be issued a step earlier only in
-// front of the last products, which docs/simulator.md says more of.
+// In each step of each product num_stages - 1 later tiles are on their way, as far as there are so many. In the first
+// of its two steps of 16 they are the next ones; in the last one the next iteration's have come, whose operands are
+// loaded to registers, and those that take the place of its own are on their way.
 TEST_F(CountedProgram, StagesOfAPipelineAreInFlight) {
   const int64_t steps = 8;
   for (int num_stages = 1; num_stages <= 4; ++num_stages) {
@@ -361,7 +359,7 @@ TEST_F(CountedProgram, StagesOfAPipelineAreInFlight) {
     std::map<Counters::InFlight, int64_t> expected;
     for (int64_t step = 0; step < steps; ++step) {
       const int64_t later = std::min<int64_t>(num_stages - 1, steps - 1 - step);
-      const int64_t in_last_step = std::max<int64_t>(0, later - 1);
+      const int64_t in_last_step = std::max<int64_t>(0, std::min<int64_t>(num_stages - 1, steps - 2 - step));
       expected[{int(later), later * bytes_of_step}] += mma_of_step / 2;
       expected[{int(in_last_step), in_last_step * bytes_of_step}] += mma_of_step / 2;
     }

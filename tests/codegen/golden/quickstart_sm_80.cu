@@ -21,14 +21,14 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
   float vector_10[2];
   const tw::i32 tid_13 = tw::i32(threadIdx.x);
   const tw::i64 block = first_block + blockIdx.x;
-  const tw::i32 launch_x_88 = tw::i32(block % (8));
-  const tw::i32 launch_y_89 = tw::i32(block / (8));
-  const tw::i32 position_90 = launch_x_88 + launch_y_89 * 8;
-  const tw::i32 panel_91 = tw::quotient(position_90, 32);
-  const tw::i32 within_92 = position_90 - panel_91 * 32;
-  const tw::i32 column_94 = tw::floordiv<tw::i32>(within_92, 4);
-  const tw::i32 bx_0 = panel_91 == 0 ? column_94 : 7 - column_94;
-  const tw::i32 by_1 = panel_91 * 4 + tw::floormod<tw::i32>(within_92, 4);
+  const tw::i32 launch_x_94 = tw::i32(block % (8));
+  const tw::i32 launch_y_95 = tw::i32(block / (8));
+  const tw::i32 position_96 = launch_x_94 + launch_y_95 * 8;
+  const tw::i32 panel_97 = tw::quotient(position_96, 32);
+  const tw::i32 within_98 = position_96 - panel_97 * 32;
+  const tw::i32 column_100 = tw::floordiv<tw::i32>(within_98, 4);
+  const tw::i32 bx_0 = panel_97 == 0 ? column_100 : 7 - column_100;
+  const tw::i32 by_1 = panel_97 * 4 + tw::floormod<tw::i32>(within_98, 4);
   {
     const tw::i32 at_14 = tw::remainder(tw::quotient(tid_13, 4), 8) + tw::remainder(tw::quotient(tid_13, 32), 2) * 64;
     const tw::i32 at_15 = tw::remainder(tid_13, 4) * 2 + tw::quotient(tid_13, 64) * 64;
@@ -86,66 +86,81 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
       tw::load_matrix_x4_transposed(b_7 + nt_35 * 2, tw::shared_address(B_shared + (low_32 * 64 + tw::quotient(n0_29 + nt_35 * 8 + high_33, 64) * 2048 + row_30 * 64 + (tw::remainder(n0_29 + nt_35 * 8 + high_33, 64) ^ row_30 * 8))));
     }
   }
+  {
+    const tw::i32 at_36 = tw::quotient(tid_13, 4);
+    const tw::i32 at_37 = tw::remainder(tid_13, 4);
+    #pragma unroll
+    for (tw::i32 r_38 = 0; r_38 < 4; ++r_38) {
+      tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_36 * 32 + at_37 * 8 ^ (tw::quotient(at_36, 2) & 3) * 8) + (r_38 * 1024 + 8192)), A + ((by_1 * 128 + at_36) * 1024 + at_37 * 8) + (r_38 * 32768 + 64), tw::u32(16));
+    }
+  }
+  {
+    const tw::i32 at_39 = tw::quotient(tid_13, 16);
+    const tw::i32 at_40 = tw::remainder(tid_13, 16);
+    #pragma unroll
+    for (tw::i32 r_41 = 0; r_41 < 4; ++r_41) {
+      tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_40, 8) * 2048 + at_39 * 64 + (tw::remainder(at_40 * 8, 64) ^ at_39 * 8)) + (r_41 * 512 + 8192)), B + (at_39 * 1024 + (bx_0 * 128 + at_40 * 8)) + (r_41 * 8 + 64) * 1024, tw::u32(16));
+    }
+  }
+  tw::copy_async_commit();
   for (tw::i32 it_10 = 0; it_10 < 31; ++it_10) {
     #pragma unroll
     for (tw::i32 ks_11 = 0; ks_11 < 2; ++ks_11) {
       if (ks_11 < 1) {
         {
-          const tw::i32 lane_36 = tw::remainder(tid_13, 32);
-          const tw::i32 warp_37 = tw::quotient(tid_13, 32);
-          const tw::i32 m0_38 = tw::remainder(warp_37, 2) * 64;
-          const tw::i32 n0_39 = tw::quotient(warp_37, 2) * 64;
-          const tw::i32 row_40 = tw::remainder(lane_36, 8);
-          const tw::i32 matrix_41 = tw::quotient(lane_36, 8);
-          const tw::i32 low_42 = tw::remainder(matrix_41, 2) * 8;
-          const tw::i32 high_43 = tw::quotient(matrix_41, 2) * 8;
+          const tw::i32 lane_42 = tw::remainder(tid_13, 32);
+          const tw::i32 warp_43 = tw::quotient(tid_13, 32);
+          const tw::i32 m0_44 = tw::remainder(warp_43, 2) * 64;
+          const tw::i32 n0_45 = tw::quotient(warp_43, 2) * 64;
+          const tw::i32 row_46 = tw::remainder(lane_42, 8);
+          const tw::i32 matrix_47 = tw::quotient(lane_42, 8);
+          const tw::i32 low_48 = tw::remainder(matrix_47, 2) * 8;
+          const tw::i32 high_49 = tw::quotient(matrix_47, 2) * 8;
           #pragma unroll
-          for (tw::i32 mt_44 = 0; mt_44 < 4; ++mt_44) {
-            tw::load_matrix_x4(a_6 + (mt_44 * 4 + 16), tw::shared_address(A_shared + (m0_38 * 32 + low_42 * 32 + (row_40 * 32 + high_43 + 16 ^ tw::quotient(row_40, 2) * 8)) + tw::remainder(it_10, 3) * 4096 + mt_44 * 512));
+          for (tw::i32 mt_50 = 0; mt_50 < 4; ++mt_50) {
+            tw::load_matrix_x4(a_6 + (mt_50 * 4 + 16), tw::shared_address(A_shared + (m0_44 * 32 + low_48 * 32 + (row_46 * 32 + high_49 + 16 ^ tw::quotient(row_46, 2) * 8)) + tw::remainder(it_10, 3) * 4096 + mt_50 * 512));
           }
           #pragma unroll
-          for (tw::i32 nt_45 = 0; nt_45 < 8; nt_45 += 2) {
-            tw::load_matrix_x4_transposed(b_7 + (nt_45 * 2 + 16), tw::shared_address(B_shared + (low_42 * 64 + tw::quotient(n0_39 + nt_45 * 8 + high_43, 64) * 2048 + row_40 * 64 + (tw::remainder(n0_39 + nt_45 * 8 + high_43, 64) ^ row_40 * 8)) + tw::remainder(it_10, 3) * 4096 + 1024));
+          for (tw::i32 nt_51 = 0; nt_51 < 8; nt_51 += 2) {
+            tw::load_matrix_x4_transposed(b_7 + (nt_51 * 2 + 16), tw::shared_address(B_shared + (low_48 * 64 + tw::quotient(n0_45 + nt_51 * 8 + high_49, 64) * 2048 + row_46 * 64 + (tw::remainder(n0_45 + nt_51 * 8 + high_49, 64) ^ row_46 * 8)) + tw::remainder(it_10, 3) * 4096 + 1024));
           }
         }
       } else {
         tw::copy_async_wait<1>();
         tw::sync_block();
         {
-          const tw::i32 lane_46 = tw::remainder(tid_13, 32);
-          const tw::i32 warp_47 = tw::quotient(tid_13, 32);
-          const tw::i32 m0_48 = tw::remainder(warp_47, 2) * 64;
-          const tw::i32 n0_49 = tw::quotient(warp_47, 2) * 64;
-          const tw::i32 row_50 = tw::remainder(lane_46, 8);
-          const tw::i32 matrix_51 = tw::quotient(lane_46, 8);
-          const tw::i32 low_52 = tw::remainder(matrix_51, 2) * 8;
-          const tw::i32 high_53 = tw::quotient(matrix_51, 2) * 8;
+          const tw::i32 lane_52 = tw::remainder(tid_13, 32);
+          const tw::i32 warp_53 = tw::quotient(tid_13, 32);
+          const tw::i32 m0_54 = tw::remainder(warp_53, 2) * 64;
+          const tw::i32 n0_55 = tw::quotient(warp_53, 2) * 64;
+          const tw::i32 row_56 = tw::remainder(lane_52, 8);
+          const tw::i32 matrix_57 = tw::quotient(lane_52, 8);
+          const tw::i32 low_58 = tw::remainder(matrix_57, 2) * 8;
+          const tw::i32 high_59 = tw::quotient(matrix_57, 2) * 8;
           #pragma unroll
-          for (tw::i32 mt_54 = 0; mt_54 < 4; ++mt_54) {
-            tw::load_matrix_x4(a_6 + mt_54 * 4, tw::shared_address(A_shared + (m0_48 * 32 + low_52 * 32 + (row_50 * 32 + high_53 ^ tw::quotient(row_50, 2) * 8)) + tw::remainder(it_10 + 1, 3) * 4096 + mt_54 * 512));
+          for (tw::i32 mt_60 = 0; mt_60 < 4; ++mt_60) {
+            tw::load_matrix_x4(a_6 + mt_60 * 4, tw::shared_address(A_shared + (m0_54 * 32 + low_58 * 32 + (row_56 * 32 + high_59 ^ tw::quotient(row_56, 2) * 8)) + tw::remainder(it_10 + 1, 3) * 4096 + mt_60 * 512));
           }
           #pragma unroll
-          for (tw::i32 nt_55 = 0; nt_55 < 8; nt_55 += 2) {
-            tw::load_matrix_x4_transposed(b_7 + nt_55 * 2, tw::shared_address(B_shared + (low_52 * 64 + tw::quotient(n0_49 + nt_55 * 8 + high_53, 64) * 2048 + row_50 * 64 + (tw::remainder(n0_49 + nt_55 * 8 + high_53, 64) ^ row_50 * 8)) + tw::remainder(it_10 + 1, 3) * 4096));
+          for (tw::i32 nt_61 = 0; nt_61 < 8; nt_61 += 2) {
+            tw::load_matrix_x4_transposed(b_7 + nt_61 * 2, tw::shared_address(B_shared + (low_58 * 64 + tw::quotient(n0_55 + nt_61 * 8 + high_59, 64) * 2048 + row_56 * 64 + (tw::remainder(n0_55 + nt_61 * 8 + high_59, 64) ^ row_56 * 8)) + tw::remainder(it_10 + 1, 3) * 4096));
           }
         }
-      }
-      if (ks_11 == 0) {
-        if (it_10 < 30) {
+        if (it_10 < 29) {
           {
-            const tw::i32 at_56 = tw::quotient(tid_13, 4);
-            const tw::i32 at_57 = tw::remainder(tid_13, 4);
+            const tw::i32 at_62 = tw::quotient(tid_13, 4);
+            const tw::i32 at_63 = tw::remainder(tid_13, 4);
             #pragma unroll
-            for (tw::i32 r_58 = 0; r_58 < 4; ++r_58) {
-              tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_56 * 32 + at_57 * 8 ^ (tw::quotient(at_56, 2) & 3) * 8) + tw::remainder(it_10 + 2, 3) * 4096 + r_58 * 1024), A + ((by_1 * 128 + at_56) * 1024 + at_57 * 8) + it_10 * 32 + (r_58 * 32768 + 64), tw::u32(16));
+            for (tw::i32 r_64 = 0; r_64 < 4; ++r_64) {
+              tw::copy_async_zero_fill<16>(tw::shared_address(A_shared + (at_62 * 32 + at_63 * 8 ^ (tw::quotient(at_62, 2) & 3) * 8) + tw::remainder(it_10, 3) * 4096 + r_64 * 1024), A + ((by_1 * 128 + at_62) * 1024 + at_63 * 8) + it_10 * 32 + (r_64 * 32768 + 96), tw::u32(16));
             }
           }
           {
-            const tw::i32 at_59 = tw::quotient(tid_13, 16);
-            const tw::i32 at_60 = tw::remainder(tid_13, 16);
+            const tw::i32 at_65 = tw::quotient(tid_13, 16);
+            const tw::i32 at_66 = tw::remainder(tid_13, 16);
             #pragma unroll
-            for (tw::i32 r_61 = 0; r_61 < 4; ++r_61) {
-              tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_60, 8) * 2048 + at_59 * 64 + (tw::remainder(at_60 * 8, 64) ^ at_59 * 8)) + tw::remainder(it_10 + 2, 3) * 4096 + r_61 * 512), B + (at_59 * 1024 + (bx_0 * 128 + at_60 * 8)) + it_10 * 32768 + (r_61 * 8 + 64) * 1024, tw::u32(16));
+            for (tw::i32 r_67 = 0; r_67 < 4; ++r_67) {
+              tw::copy_async_zero_fill<16>(tw::shared_address(B_shared + (tw::quotient(at_66, 8) * 2048 + at_65 * 64 + (tw::remainder(at_66 * 8, 64) ^ at_65 * 8)) + tw::remainder(it_10, 3) * 4096 + r_67 * 512), B + (at_65 * 1024 + (bx_0 * 128 + at_66 * 8)) + it_10 * 32768 + (r_67 * 8 + 96) * 1024, tw::u32(16));
             }
           }
         }
@@ -153,10 +168,10 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
       }
       {
         #pragma unroll
-        for (tw::i32 mt_62 = 0; mt_62 < 4; ++mt_62) {
+        for (tw::i32 mt_68 = 0; mt_68 < 4; ++mt_68) {
           #pragma unroll
-          for (tw::i32 nt_63 = 0; nt_63 < 8; ++nt_63) {
-            tw::mma_m16n8k16_f32_f16(C_local + (mt_62 * 32 + nt_63 * 4), a_6 + (ks_11 * 16 + mt_62 * 4), b_7 + (ks_11 * 16 + nt_63 * 2));
+          for (tw::i32 nt_69 = 0; nt_69 < 8; ++nt_69) {
+            tw::mma_m16n8k16_f32_f16(C_local + (mt_68 * 32 + nt_69 * 4), a_6 + (ks_11 * 16 + mt_68 * 4), b_7 + (ks_11 * 16 + nt_69 * 2));
           }
         }
       }
@@ -166,47 +181,30 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
   for (tw::i32 ks_12 = 0; ks_12 < 2; ++ks_12) {
     if (ks_12 < 1) {
       {
-        const tw::i32 lane_64 = tw::remainder(tid_13, 32);
-        const tw::i32 warp_65 = tw::quotient(tid_13, 32);
-        const tw::i32 m0_66 = tw::remainder(warp_65, 2) * 64;
-        const tw::i32 n0_67 = tw::quotient(warp_65, 2) * 64;
-        const tw::i32 row_68 = tw::remainder(lane_64, 8);
-        const tw::i32 matrix_69 = tw::quotient(lane_64, 8);
-        const tw::i32 low_70 = tw::remainder(matrix_69, 2) * 8;
-        const tw::i32 high_71 = tw::quotient(matrix_69, 2) * 8;
+        const tw::i32 lane_70 = tw::remainder(tid_13, 32);
+        const tw::i32 warp_71 = tw::quotient(tid_13, 32);
+        const tw::i32 m0_72 = tw::remainder(warp_71, 2) * 64;
+        const tw::i32 n0_73 = tw::quotient(warp_71, 2) * 64;
+        const tw::i32 row_74 = tw::remainder(lane_70, 8);
+        const tw::i32 matrix_75 = tw::quotient(lane_70, 8);
+        const tw::i32 low_76 = tw::remainder(matrix_75, 2) * 8;
+        const tw::i32 high_77 = tw::quotient(matrix_75, 2) * 8;
         #pragma unroll
-        for (tw::i32 mt_72 = 0; mt_72 < 4; ++mt_72) {
-          tw::load_matrix_x4(a_6 + (mt_72 * 4 + 16), tw::shared_address(A_shared + (m0_66 * 32 + low_70 * 32 + (row_68 * 32 + high_71 + 16 ^ tw::quotient(row_68, 2) * 8)) + (mt_72 * 512 + 4096)));
+        for (tw::i32 mt_78 = 0; mt_78 < 4; ++mt_78) {
+          tw::load_matrix_x4(a_6 + (mt_78 * 4 + 16), tw::shared_address(A_shared + (m0_72 * 32 + low_76 * 32 + (row_74 * 32 + high_77 + 16 ^ tw::quotient(row_74, 2) * 8)) + (mt_78 * 512 + 4096)));
         }
         #pragma unroll
-        for (tw::i32 nt_73 = 0; nt_73 < 8; nt_73 += 2) {
-          tw::load_matrix_x4_transposed(b_7 + (nt_73 * 2 + 16), tw::shared_address(B_shared + (low_70 * 64 + tw::quotient(n0_67 + nt_73 * 8 + high_71, 64) * 2048 + row_68 * 64 + (tw::remainder(n0_67 + nt_73 * 8 + high_71, 64) ^ row_68 * 8)) + 5120));
+        for (tw::i32 nt_79 = 0; nt_79 < 8; nt_79 += 2) {
+          tw::load_matrix_x4_transposed(b_7 + (nt_79 * 2 + 16), tw::shared_address(B_shared + (low_76 * 64 + tw::quotient(n0_73 + nt_79 * 8 + high_77, 64) * 2048 + row_74 * 64 + (tw::remainder(n0_73 + nt_79 * 8 + high_77, 64) ^ row_74 * 8)) + 5120));
         }
       }
     }
     {
       #pragma unroll
-      for (tw::i32 mt_74 = 0; mt_74 < 4; ++mt_74) {
+      for (tw::i32 mt_80 = 0; mt_80 < 4; ++mt_80) {
         #pragma unroll
-        for (tw::i32 nt_75 = 0; nt_75 < 8; ++nt_75) {
-          tw::mma_m16n8k16_f32_f16(C_local + (mt_74 * 32 + nt_75 * 4), a_6 + (ks_12 * 16 + mt_74 * 4), b_7 + (ks_12 * 16 + nt_75 * 2));
-        }
-      }
-    }
-  }
-  {
-    const tw::i32 at_76 = tw::remainder(tw::quotient(tid_13, 4), 8) + tw::remainder(tw::quotient(tid_13, 32), 2) * 64;
-    const tw::i32 at_77 = tw::remainder(tid_13, 4) * 2 + tw::quotient(tid_13, 64) * 64;
-    #pragma unroll
-    for (tw::i32 r_81 = 0; r_81 < 4; ++r_81) {
-      #pragma unroll
-      for (tw::i32 r_80 = 0; r_80 < 8; ++r_80) {
-        #pragma unroll
-        for (tw::i32 r_79 = 0; r_79 < 2; ++r_79) {
-          #pragma unroll
-          for (tw::i32 r_78 = 0; r_78 < 2; ++r_78) {
-            C_local[r_81 * 32 + r_80 * 4 + r_79 * 2 + r_78] = tw::maximum<float>(C_local[r_81 * 32 + r_80 * 4 + r_79 * 2 + r_78], 0.0f);
-          }
+        for (tw::i32 nt_81 = 0; nt_81 < 8; ++nt_81) {
+          tw::mma_m16n8k16_f32_f16(C_local + (mt_80 * 32 + nt_81 * 4), a_6 + (ks_12 * 16 + mt_80 * 4), b_7 + (ks_12 * 16 + nt_81 * 2));
         }
       }
     }
@@ -222,9 +220,26 @@ tw_matmul_relu(tw::F16* const tensor_0, tw::F16* const tensor_1, tw::F16* const 
         for (tw::i32 r_85 = 0; r_85 < 2; ++r_85) {
           #pragma unroll
           for (tw::i32 r_84 = 0; r_84 < 2; ++r_84) {
-            vector_10[r_84] = C_local[r_87 * 32 + r_86 * 4 + r_85 * 2 + r_84];
+            C_local[r_87 * 32 + r_86 * 4 + r_85 * 2 + r_84] = tw::maximum<float>(C_local[r_87 * 32 + r_86 * 4 + r_85 * 2 + r_84], 0.0f);
           }
-          tw::store_vector<2>(C + ((by_1 * 128 + at_82) * 1024 + (bx_0 * 128 + at_83)) + ((r_85 * 8 + r_87 * 16) * 1024 + r_86 * 8), vector_10);
+        }
+      }
+    }
+  }
+  {
+    const tw::i32 at_88 = tw::remainder(tw::quotient(tid_13, 4), 8) + tw::remainder(tw::quotient(tid_13, 32), 2) * 64;
+    const tw::i32 at_89 = tw::remainder(tid_13, 4) * 2 + tw::quotient(tid_13, 64) * 64;
+    #pragma unroll
+    for (tw::i32 r_93 = 0; r_93 < 4; ++r_93) {
+      #pragma unroll
+      for (tw::i32 r_92 = 0; r_92 < 8; ++r_92) {
+        #pragma unroll
+        for (tw::i32 r_91 = 0; r_91 < 2; ++r_91) {
+          #pragma unroll
+          for (tw::i32 r_90 = 0; r_90 < 2; ++r_90) {
+            vector_10[r_90] = C_local[r_93 * 32 + r_92 * 4 + r_91 * 2 + r_90];
+          }
+          tw::store_vector<2>(C + ((by_1 * 128 + at_88) * 1024 + (bx_0 * 128 + at_89)) + ((r_91 * 8 + r_93 * 16) * 1024 + r_92 * 8), vector_10);
         }
       }
     }
