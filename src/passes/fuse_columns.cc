@@ -106,7 +106,8 @@ Stmt ColumnFusion::part_of(const ColumnLoop& loop, const Part& part, const Chunk
     const std::vector<Expr> from = {dim.var}, to = {part.offset + column};
     ir::ForStmt out = *nest;
     out.dims[0] = {.var = column, .begin = ir::int_imm(0), .extent = ir::int_imm(part.cols)};
-    out.body = ir::substitute(tiles.of_nest(nest->body, part.k, column), from, to);
+    // A nest stands twice where columns are left behind the last chunk, and with it what its body names.
+    out.body = ir::with_fresh_vars(ir::substitute(tiles.of_nest(nest->body, part.k, column), from, to), next_var_);
     return ir::make_stmt(std::move(out), loc);
   }
   OpStmt out = *ir::get_if<OpStmt>(loop.stmt);
