@@ -357,10 +357,10 @@ std::string CpuExprWriter::address(const ir::TileRef& ref) {
 int CpuExprWriter::level(const Expr& e, int depth) const {
   int out = -1;  // of the variables that are no constants
   bool unrolled = false;
-  std::vector<Expr> todo = {e};
-  while (!todo.empty()) {
-    const Expr part = todo.back();
-    todo.pop_back();
+  std::vector<Expr> pending = {e};
+  while (!pending.empty()) {
+    const Expr part = pending.back();
+    pending.pop_back();
     if (part.is(ExprKind::load)) return depth;
     if (part.is(ExprKind::var)) {
       const auto found = levels_.find(part.var_id());
@@ -370,7 +370,7 @@ int CpuExprWriter::level(const Expr& e, int depth) const {
       else
         out = std::max(out, of_var);
     }
-    for (const Expr& a : part.args()) todo.push_back(a);
+    for (const Expr& a : part.args()) pending.push_back(a);
   }
   return out >= 0 ? out : unrolled ? kUnrolled : 0;
 }

@@ -70,13 +70,13 @@ class Expansion : public ir::Rewriter {
       only = only && std::all_of(at.begin(), at.end(), [](const ir::Expr& i) { return i.is_int(0); });
     };
     note(store->tile, store->indices);
-    std::vector<ir::Expr> todo = store->indices;
-    todo.push_back(store->value);
-    while (!todo.empty()) {
-      const ir::Expr e = todo.back();
-      todo.pop_back();
+    std::vector<ir::Expr> pending = store->indices;
+    pending.push_back(store->value);
+    while (!pending.empty()) {
+      const ir::Expr e = pending.back();
+      pending.pop_back();
       if (e.is(ir::ExprKind::load)) note(e.tile_id(), e.args());
-      todo.insert(todo.end(), e.args().begin(), e.args().end());
+      pending.insert(pending.end(), e.args().begin(), e.args().end());
     }
     if (!touches || !only) return stmt;
     ir::ForStmt loop{.kind = ir::LoopKind::parallel, .dims = {}, .attrs = {}, .body = {stmt}};
