@@ -173,8 +173,7 @@ int row_main(int argc, char** argv, const char* what, RowOptions options, Body b
     bench.print_summary();
     return bench.status();
   } catch (const Error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return e.kind() == ErrorKind::toolchain ? 3 : 2;
+    return report(e);
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 3;

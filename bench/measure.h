@@ -1,6 +1,8 @@
 // What benchmarks share: a check that the machine is quiet, alternating measurement of two sides, one row per result.
 #pragma once
 
+#include <tilewright/error.h>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -17,6 +19,12 @@
 #include <vector>
 
 namespace bench {
+
+// Says what was refused; gives the exit status of it.
+inline int report(const tilewright::Error& e) {
+  fmt::print(stderr, "{}\n", e.what());
+  return e.kind() == tilewright::ErrorKind::toolchain ? 3 : 2;
+}
 
 // Busy and total clock ticks of all cores since boot, and those of this process.
 struct Ticks {

@@ -179,7 +179,6 @@ int main(int argc, char** argv) {
                std::exp(summary.log_sum / summary.count), summary.lowest, summary.count, openblas_get_corename());
     return summary.wrong ? 1 : 0;
   } catch (const Error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return e.kind() == ErrorKind::toolchain ? 3 : 2;
+    return bench::report(e);
   }
 }

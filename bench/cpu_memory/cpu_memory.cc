@@ -366,7 +366,6 @@ int main(int argc, char** argv) {
     }
     return run(*options);
   } catch (const Error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return e.kind() == ErrorKind::toolchain ? 3 : 2;
+    return bench::report(e);
   }
 }

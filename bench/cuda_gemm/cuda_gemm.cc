@@ -159,7 +159,6 @@ int main(int argc, char** argv) {
     }
     return right ? 0 : 1;
   } catch (const Error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return e.kind() == ErrorKind::toolchain ? 3 : 2;
+    return bench::report(e);
   }
 }

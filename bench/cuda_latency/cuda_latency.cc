@@ -135,8 +135,7 @@ int main(int argc, char** argv) {
     launch.peer_name = "cuLaunchKernelEx";
     bench::print_row(launch, json);
   } catch (const Error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return e.kind() == ErrorKind::toolchain ? 3 : 2;
+    return bench::report(e);
   } catch (const std::exception& e) {
     fmt::print(stderr, "bench: {}\n", e.what());
     return 1;

@@ -186,8 +186,7 @@ int main(int argc, char** argv) {
     for (const Work& work : kWork) right &= bench.run(work);
     return right ? 0 : 1;
   } catch (const Error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return e.kind() == ErrorKind::toolchain ? 3 : 2;
+    return bench::report(e);
   } catch (const std::exception& e) {
     fmt::print(stderr, "{}\n", e.what());
     return 3;

@@ -115,8 +115,7 @@ int main(int argc, char** argv) {
     launch.tile = "-";
     bench::print_row(launch, json);
   } catch (const Error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return e.kind() == ErrorKind::toolchain ? 3 : 2;
+    return bench::report(e);
   }
   return 0;
 }

@@ -51,8 +51,7 @@ int main(int argc, char** argv) {
     bench::print_row(row("simulator_checked", launch_ms("sim:sm_80+checked", 3)), json);
     bench::print_row(row("simulator_unchecked", launch_ms("sim:sm_80", 1)), json);
   } catch (const Error& e) {
-    fmt::print(stderr, "{}\n", e.what());
-    return e.kind() == ErrorKind::toolchain ? 3 : 2;
+    return bench::report(e);
   }
   return 0;
 }

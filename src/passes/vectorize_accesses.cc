@@ -28,11 +28,13 @@ struct StraightBody {
   std::vector<Expr> names, values;  // of what reads no tile, in terms of what is bound outside
   std::vector<ir::VarId> inner;     // names of the rest
 
-  // Indices in terms of what is bound outside, and of the loop; none where they depend on what a tile holds.
+  // Indices in terms of what is bound outside, and of the loop; none where they depend on a name for what a tile holds,
+  // or on what one of several stores may have written.
   std::vector<Expr> outside(std::span<const Expr> at) const {
     std::vector<Expr> out;
     for (const Expr& e : at) {
       out.push_back(ir::substitute(e, names, values));
+      if (stores.size() > 1 && ir::reads_tile(out.back())) return {};
       if (std::any_of(inner.begin(), inner.end(), [&](ir::VarId name) { return ir::mentions(out.back(), name); })) {
         return {};
       }
@@ -211,16 +213,16 @@ class LoadReplacement : public ir::Rewriter {
 
 // The loads of a vector come before its stores, and its stores to memory last.
 bool Vectorizer::may_reorder(const StraightBody& body) const {
+  std::map<TileId, int> reads = ir::tile_mentions(body.statements);  // of the sides of a select, too
+  for (const ir::StoreStmt* store : body.stores) --reads[store->tile];
+  const bool reads_memory = std::any_of(reads.begin(), reads.end(), [&](const auto& tile) {
+    return tile.second > 0 && before_.tile(tile.first).space == ir::Space::global;
+  });
   for (const ir::StoreStmt* store : body.stores) {
     const ir::Tile& to = before_.tile(store->tile);
+    if (to.space != ir::Space::global) continue;
     // The value of a checked store is in bounds only where the store is.
-    if (to.space == ir::Space::global && !to.unchecked) return false;
-    if (to.space != ir::Space::global || body.stores.size() == 1) continue;
-    Loads loads;
-    loads.visit(body.statements);
-    for (const Expr& load : loads.found) {
-      if (before_.tile(load.tile_id()).space == ir::Space::global) return false;
-    }
+    if (!to.unchecked || (body.stores.size() > 1 && reads_memory)) return false;
   }
   return !body.stores.empty();
 }

@@ -350,5 +350,29 @@ TEST(LoopCases, SharedTilesOneAfterTheOther) {
   expect_result(p, args, 1, want);
 }
 
+// A loop in vectors which reads, under a condition, what it wrote.
+TEST(LoopCases, WhatALoopWroteIsReadUnderACondition) {
+  constexpr int64_t rows = 4, width = 64;
+  const Program p = T::prim_func("twice", [&] {
+    auto A = T::tensor("A", {rows, width}, T::f32);
+    auto Y = T::tensor("Y", {rows, width}, T::f32);
+    auto Z = T::tensor("Z", {rows, width}, T::f32);
+    auto n = T::scalar("n", T::i32);
+    auto [bx] = T::Kernel({T::Expr(1)}, {.threads = 32});
+    auto x = T::alloc_fragment({rows, width}, T::f32, "x");
+    T::copy(A, x);
+    for (auto [i, j] : T::Parallel(rows, width)) {
+      Y(i, j) = x(i, j) * 2;
+      Z(i, j) = T::if_then_else(n > 0, Y(i, j), 0);
+    }
+  });
+  const Args args = {counted(DType::f32, {rows, width}), HostArray(T::f32, {rows, width}),
+                     HostArray(T::f32, {rows, width}), int64_t(1)};
+  Expected want = exactly(array(args, 2));
+  for (int64_t i = 0; i < rows * width; ++i) want.set(i, Real(2 * i));
+  expect_result(p, args, 1, want);
+  expect_result(p, args, 2, want);
+}
+
 }  // namespace
 }  // namespace tilewright::tests
