@@ -32,14 +32,16 @@ inline double cold_ms(const std::function<void()>& f) {
   return double(end.ms_since(begin));
 }
 
-// N(0, 1) with a period that is no power of two, which keeps neighbours different and costs little.
+// No power of two, which keeps neighbours different.
+inline constexpr int64_t kNormalPeriod = 1000003;
+
+// N(0, 1), repeated from kNormalPeriod on, which costs little.
 inline std::vector<std::byte> normal_bytes(tilewright::DType dtype, int64_t count, uint64_t seed) {
   const int64_t size = tilewright::bytes_of(dtype);
   std::vector<std::byte> bytes(size_t(count * size));
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
-  constexpr int64_t kPeriod = 1000003;
-  const int64_t filled = std::min(count, kPeriod);
+  const int64_t filled = std::min(count, kNormalPeriod);
   for (int64_t i = 0; i < filled; ++i) tilewright::store_float(dtype, bytes.data() + i * size, normal(random));
   for (int64_t done = filled; done < count; done += filled) {
     std::memcpy(bytes.data() + done * size, bytes.data(), size_t(std::min(filled, count - done) * size));

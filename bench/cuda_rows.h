@@ -19,6 +19,9 @@ namespace bench {
 
 using namespace tilewright;
 
+// Of the rows that are checked, from both ends.
+inline int64_t checked_row(int64_t check, int64_t rows) { return check % 2 ? rows - 1 - check / 2 : check / 2; }
+
 // Elements of a tensor on the device as the host knows them: they repeat, see normal_bytes.
 class DeviceTensor {
  public:
@@ -26,14 +29,14 @@ class DeviceTensor {
                std::vector<int64_t> shape, uint64_t seed)
       : dtype_(dtype), shape_(std::move(shape)), buffer_(std::move(device), size_t(num_elems() * bytes_of(dtype))) {
     if (num_elems() == 0) return;
-    const int64_t known = std::min(num_elems(), kPeriod);
+    const int64_t known = std::min(num_elems(), kNormalPeriod);
     const std::vector<std::byte> bytes = normal_bytes(dtype, known, seed);
     values_.resize(size_t(known));
     for (int64_t i = 0; i < known; ++i) {
       values_[size_t(i)] = float(load_float(dtype, bytes.data() + i * bytes_of(dtype)));
     }
     buffer_.write(bytes);
-    // Doubles what is there.
+    // The rest is copied from it.
     const size_t all = size_t(num_elems() * bytes_of(dtype));
     for (size_t done = bytes.size(); done < all; done += bytes.size()) {
       copy(buffer_.address() + done, buffer_.address(), std::min(bytes.size(), all - done));
@@ -47,7 +50,7 @@ class DeviceTensor {
   int64_t num_bytes() const { return num_elems() * bytes_of(dtype_); }
   DType dtype() const { return dtype_; }
   uint64_t address() const { return buffer_.address(); }
-  double at(int64_t i) const { return values_[size_t(i % kPeriod)]; }
+  double at(int64_t i) const { return values_[size_t(i % kNormalPeriod)]; }
   TensorView view() const {
     return {.data = reinterpret_cast<void*>(buffer_.address()),
             .dtype = dtype_,
@@ -56,7 +59,6 @@ class DeviceTensor {
   }
 
  private:
-  static constexpr int64_t kPeriod = 1000003;
   DType dtype_;
   std::vector<int64_t> shape_;
   cuda::DeviceBuffer buffer_;

@@ -20,7 +20,7 @@ double silu(double z) { return z / (1 + std::exp(-z)); }
 void check_rms_norm_silu(RowBench& bench, const DeviceTensor& x, const DeviceTensor& w, const DeviceTensor& y,
                          int64_t rows, int64_t width) {
   for (int64_t check = 0; check < std::min(rows, kCheckedRows); ++check) {
-    const int64_t row = check % 2 ? rows - 1 - check / 2 : check / 2;
+    const int64_t row = checked_row(check, rows);
     const std::vector<double> got = bench.read(y, row * width, width);
     double sum = 0;
     for (int64_t j = 0; j < width; ++j) sum += x.at(row * width + j) * x.at(row * width + j);

@@ -1,5 +1,5 @@
 // Softmax and its logarithm on an NVIDIA GPU against the driver's copy of the same bytes in the same run: one source
-// for every width (examples/softmax.h), 16384 rows of f32 unless --elems and --dtype say otherwise.
+// for every width (examples/rows/softmax.h), 16384 rows of f32 unless --elems and --dtype say otherwise.
 #include "../cuda_rows.h"
 
 #include "../../examples/rows/softmax.h"
@@ -15,7 +15,7 @@ constexpr int64_t kRows = 16384, kCheckedRows = 10;
 // row is read in parts, each scales the sum by one exponential more; the quotient and the product are two.
 void check(RowBench& bench, const DeviceTensor& x, const DeviceTensor& y, int64_t rows, int64_t width, bool logarithm) {
   for (int64_t check = 0; check < std::min(rows, kCheckedRows); ++check) {
-    const int64_t row = check % 2 ? rows - 1 - check / 2 : check / 2;
+    const int64_t row = checked_row(check, rows);
     const std::vector<double> got = bench.read(y, row * width, width);
     double top = x.at(row * width), least = top, sum = 0;
     for (int64_t j = 0; j < width; ++j) {
@@ -54,10 +54,10 @@ int main(int argc, char** argv) {
   const RowOptions defaults{.widths = {1024, 4096, 16384, 32768, 131072}, .dtype = "f32"};
   return row_main(argc, argv, "Softmax on an NVIDIA GPU against the driver's copy", defaults,
                   [](RowBench& bench, const RowOptions& options, DType dtype) {
-                    for (const int64_t width : options.widths) {
-                      const int64_t rows = options.elems > 0 ? std::max<int64_t>(1, options.elems / width) : kRows;
-                      measure(bench, rows, width, dtype, false);
-                    }
-                    measure(bench, kRows, options.widths[0], dtype, true);
+                    const auto rows_of = [&](int64_t width) {
+                      return options.elems > 0 ? std::max<int64_t>(1, options.elems / width) : kRows;
+                    };
+                    for (const int64_t width : options.widths) measure(bench, rows_of(width), width, dtype, false);
+                    measure(bench, rows_of(options.widths[0]), options.widths[0], dtype, true);
                   });
 }

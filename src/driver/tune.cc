@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace tilewright {
 
@@ -74,12 +75,17 @@ constexpr int64_t kSegmentBytes = 64, kBlocks = 512;
 // Blocks that run down columns end at about the same time where there are several for each multiprocessor.
 constexpr int64_t kColumnBlocks = 4096;
 
+// Elements of a vector of 16 bytes, or of a smaller one that divides a row.
+int64_t vector_of(int64_t width, DType dtype) { return std::gcd(width, int64_t(16 / bytes_of(dtype))); }
+
+int64_t elems_of_a_thread(int64_t threads) { return threads > kWideThreads ? kWideThreadElems : kThreadElems; }
+
 // Of a row of `vectors` vectors: how many threads share it, or 0 where no number of threads can hold it.
 int64_t threads_of_row(int64_t vectors, int64_t vector, int64_t vector_bytes, int64_t num_tiles) {
   int64_t best = 0, least_idle = std::numeric_limits<int64_t>::max();
   for (int64_t threads = 1; threads <= kMostThreads; threads = threads < kWarp ? threads * 2 : threads + kWarp) {
     const int64_t each = ceil_div(vectors, threads);
-    const int64_t elems = (threads > kWideThreads ? kWideThreadElems : kThreadElems) / num_tiles;
+    const int64_t elems = elems_of_a_thread(threads) / num_tiles;
     // More threads only to have none with less to do than others.
     if (best > 0 && threads * 3 > best * 4 && threads > kWarp) break;
     if (each * vector > std::max(elems, vector)) continue;
@@ -95,13 +101,11 @@ int64_t threads_of_row(int64_t vectors, int64_t vector, int64_t vector_bytes, in
 
 RowPlan suggest_row_plan(int64_t rows, int64_t width, DType dtype, int num_tiles) {
   rows = std::max<int64_t>(rows, 1), width = std::max<int64_t>(width, 1);
-  const int64_t tiles = std::clamp<int64_t>(num_tiles, 1, 8), bytes = std::max<int64_t>(1, bytes_of(dtype));
-  int64_t vector = std::max<int64_t>(1, 16 / bytes);
-  while (width % vector != 0) vector /= 2;
+  const int64_t tiles = std::clamp<int64_t>(num_tiles, 1, 8), vector = vector_of(width, dtype);
   int64_t parts = 1, part = width, threads = 0;
   for (;; ++parts) {
     part = parts == 1 ? width : ceil_div(ceil_div(width, parts), vector * kWarp) * vector * kWarp;
-    threads = threads_of_row(ceil_div(part, vector), vector, vector * bytes, tiles);
+    threads = threads_of_row(ceil_div(part, vector), vector, vector * bytes_of(dtype), tiles);
     if (threads > 0) break;
   }
   // Several rows, as whole warps; fewer where that leaves multiprocessors without a block.
@@ -118,20 +122,17 @@ RowPlan suggest_row_plan(int64_t rows, int64_t width, DType dtype, int num_tiles
 
 ColumnPlan suggest_column_plan(int64_t rows, int64_t width, DType dtype, bool whole_columns) {
   rows = std::max<int64_t>(rows, 1), width = std::max<int64_t>(width, 1);
-  int64_t vector = std::max<int64_t>(1, 16 / std::max<int64_t>(1, bytes_of(dtype)));
-  while (width % vector != 0) vector /= 2;
+  const int64_t vector = vector_of(width, dtype);
   int64_t lanes = 1;
   while (lanes < (whole_columns ? kWarp / 4 : kWarp) && lanes * vector < width) lanes *= 2;
-  int64_t threads = kBlockThreads, vectors = std::max<int64_t>(1, kThreadVectors - 1);
+  int64_t threads = kBlockThreads, vectors = kThreadVectors - 1;
   if (whole_columns) {
-    const auto fits = [&](int64_t t) {
-      return ceil_div(rows, t / lanes) * vector <= (t > kWideThreads ? kWideThreadElems : kThreadElems);
-    };
+    const auto fits = [&](int64_t t) { return ceil_div(rows, t / lanes) * vector <= elems_of_a_thread(t); };
     while (threads < kMostThreads && !fits(threads)) threads *= 2;
     // Columns that no block holds are read again, so that there is nothing in a large block.
     if (!fits(threads)) threads = kBlockThreads;
     // Parts of a column as equal as they come.
-    const int64_t most = std::max<int64_t>(1, kThreadElems / vector), all = ceil_div(rows, threads / lanes);
+    const int64_t most = kThreadElems / vector, all = ceil_div(rows, threads / lanes);
     vectors = ceil_div(all, ceil_div(all, most));
     for (int64_t v = most; v > most / 2; --v) {
       if (all % vectors != 0 && all % v == 0) vectors = v;

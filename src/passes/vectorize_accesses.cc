@@ -160,7 +160,6 @@ TileId Vectorizer::registers_for(TileId tile, int64_t count, DType dtype, const 
 
 // Each block has elements of its own, which no cache need keep for another one.
 bool Vectorizer::passes_once(TileId id, std::span<const Expr> at) const {
-  if (before_.tile(id).space != ir::Space::global) return false;
   return std::any_of(before_.block_vars.begin(), before_.block_vars.end(), [&](const Expr& block) {
     return std::any_of(at.begin(), at.end(), [&](const Expr& e) { return ir::mentions(e, block.var_id()); });
   });
@@ -181,6 +180,7 @@ void Vectorizer::move(const ir::OpDef& def, TileId memory, std::span<const Expr>
                       TileId registers, int64_t count, const Loc& loc, Block& out) const {
   const int64_t elems = vector_elems(memory, at, index, count);
   const bool loads = &def == &load_vector_op();
+  const bool once = passes_once(memory, at) && (loads || is_large(memory));
   for (int64_t first = 0; first < count; first += elems) {
     ir::TileRef ref{.tile = memory, .region = {}, .slot = {}};
     for (const Expr& e : at) {
@@ -192,7 +192,7 @@ void Vectorizer::move(const ir::OpDef& def, TileId memory, std::span<const Expr>
     ir::OpStmt op{.def = &def};
     op.tiles = loads ? std::vector{array, ref} : std::vector{ref, array};
     op.attrs = {{"count", elems}};
-    if (passes_once(memory, at) && (loads || is_large(memory))) op.attrs.emplace_back("once", true);
+    if (once) op.attrs.emplace_back("once", true);
     out.push_back(ir::make_stmt(std::move(op), loc));
   }
 }

@@ -85,8 +85,12 @@ def _cuda_is_cpu():
             return function(*map(place, args), **kwargs)
 
     CudaIsCpu().__enter__()
-    generator = torch.Generator
-    torch.Generator = lambda device="cpu": generator(place(device))
+
+    class Generator(torch.Generator):  # a class, for annotations name it
+        def __new__(cls, device="cpu"):
+            return super().__new__(cls, place(device))
+
+    torch.Generator = Generator
     torch.cuda.synchronize = lambda *_: None
     torch.cuda.set_device = torch.cuda.empty_cache = torch.cuda.manual_seed = lambda *_: None
     torch.cuda.current_device = lambda: 0

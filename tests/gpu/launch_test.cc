@@ -1,5 +1,6 @@
 // Launches: streams, shared memory, graphs, programmatic launches, registers, faults.
 #include "gpu/gpu_test.h"
+#include "gpu/graph_calls.h"
 
 #include <tilewright/error.h>
 
@@ -106,34 +107,23 @@ extern "C" __global__ void empty(int) {})");
   EXPECT_LT(ours - direct, 2);
 }
 
-// Capture into a graph by the driver's own calls, which the library does not need.
 TEST_F(LaunchTest, LaunchesAreCapturedIntoGraphs) {
   const auto loaded = module("extern \"C\" __global__ void add(int* x, int n) { *x = *x * 2 + n; }");
   TW_SKIP_WITHOUT(loaded);
-  cuda::LibraryOptions options;
-  options.driver = machine().driver->path();
-  const cuda::SharedLibrary library = cuda::SharedLibrary::open(cuda::driver_search(options));
-  int (*begin_capture)(cuda::Stream, int) = nullptr;
-  int (*end_capture)(cuda::Stream, void**) = nullptr;
-  int (*instantiate)(void**, void*, unsigned long long) = nullptr;
-  int (*graph_launch)(void*, cuda::Stream) = nullptr;
-  library.bind(begin_capture, "cuStreamBeginCapture_v2");
-  library.bind(end_capture, "cuStreamEndCapture");
-  library.bind(instantiate, "cuGraphInstantiateWithFlags");
-  library.bind(graph_launch, "cuGraphLaunch");
+  const GraphCalls graphs(*machine().driver);
   const cuda::CurrentContext current(*machine().device);
   const cuda::OwnedStream stream(machine().device);
   const auto x = array(std::vector<int>{1});
   const cuda::Kernel add = loaded->kernel("add");
-  ASSERT_EQ(begin_capture(stream.get(), 2 /* relaxed */), 0);
+  ASSERT_EQ(graphs.begin_capture(stream.get(), 2 /* relaxed */), 0);
   launch(add, {.stream = stream.get()}, x, 3);
   launch(add, {.programmatic = true, .stream = stream.get()}, x, 4);
   void *graph = nullptr, *executable = nullptr;
-  ASSERT_EQ(end_capture(stream.get(), &graph), 0);
+  ASSERT_EQ(graphs.end_capture(stream.get(), &graph), 0);
   EXPECT_EQ(x.read()[0], 1);  // captured, not run
-  ASSERT_EQ(instantiate(&executable, graph, 0), 0);
-  ASSERT_EQ(graph_launch(executable, stream.get()), 0);
-  ASSERT_EQ(graph_launch(executable, stream.get()), 0);
+  ASSERT_EQ(graphs.instantiate(&executable, graph, 0), 0);
+  ASSERT_EQ(graphs.launch(executable, stream.get()), 0);
+  ASSERT_EQ(graphs.launch(executable, stream.get()), 0);
   stream.synchronize();
   EXPECT_EQ(x.read()[0], ((1 * 2 + 3) * 2 + 4) * 4 + 3 * 2 + 4);
 }

@@ -1,7 +1,7 @@
 // Programs of the language on the machine's GPU, launched as an application launches them.
 #include "gpu/gpu_test.h"
-#include "ops/numbers.h"
-#include "runtime/cuda/shared_library.h"
+#include "gpu/graph_calls.h"
+#include "gpu/number_formats.h"
 
 #include <tilewright/compile.h>
 #include <tilewright/error.h>
@@ -39,15 +39,6 @@ class ProgramTest : public GpuTest {
     GpuTest::SetUp();
     if (!machine().device) GTEST_SKIP() << machine().why_not;
   }
-  template <class Function>
-  void bind(Function& function, const char* name) {
-    static const cuda::SharedLibrary library = [&] {
-      cuda::LibraryOptions options;
-      options.driver = machine().driver->path();
-      return cuda::SharedLibrary::open(cuda::driver_search(options));
-    }();
-    library.bind(function, name);
-  }
 };
 
 // A kernel that waits for its turn in the stream: what is in front of it there takes a while and makes its input.
@@ -73,14 +64,7 @@ extern "C" __global__ void fill(int* x, long long cycles) {
 }
 
 TEST_F(ProgramTest, WorkIsCapturedIntoAGraph) {
-  int (*begin_capture)(cuda::Stream, int) = nullptr;
-  int (*end_capture)(cuda::Stream, void**) = nullptr;
-  int (*instantiate)(void**, void*, unsigned long long) = nullptr;
-  int (*graph_launch)(void*, cuda::Stream) = nullptr;
-  bind(begin_capture, "cuStreamBeginCapture_v2");
-  bind(end_capture, "cuStreamEndCapture");
-  bind(instantiate, "cuGraphInstantiateWithFlags");
-  bind(graph_launch, "cuGraphLaunch");
+  const GraphCalls graphs(*machine().driver);
   const CompiledKernel kernel = compile(doubled(kCount), {.target = "cuda"});
   const cuda::CurrentContext current(*machine().device);
   const cuda::OwnedStream stream(machine().device);
@@ -89,7 +73,7 @@ TEST_F(ProgramTest, WorkIsCapturedIntoAGraph) {
   const Launch bound = kernel.bind(on_gpu(x.address(), DType::i32, {kCount}));
   const Launch copied = kernel.bind(TensorView{.data = host.data(), .dtype = DType::i32, .shape = {kCount}});
 
-  ASSERT_EQ(begin_capture(stream.get(), 0 /* global */), 0);
+  ASSERT_EQ(graphs.begin_capture(stream.get(), 0 /* global */), 0);
   bound({.stream = stream.get()});
   bound({.stream = stream.get()});
   try {
@@ -99,10 +83,10 @@ TEST_F(ProgramTest, WorkIsCapturedIntoAGraph) {
     EXPECT_EQ(e.message(), "1 tensors of a launch lie in host memory, but its stream is being captured");
   }
   void *graph = nullptr, *executable = nullptr;
-  ASSERT_EQ(end_capture(stream.get(), &graph), 0);
+  ASSERT_EQ(graphs.end_capture(stream.get(), &graph), 0);
   EXPECT_EQ(x.read()[0], 1) << "captured, not run";
-  ASSERT_EQ(instantiate(&executable, graph, 0), 0);
-  for (int i = 0; i < 3; ++i) ASSERT_EQ(graph_launch(executable, stream.get()), 0);
+  ASSERT_EQ(graphs.instantiate(&executable, graph, 0), 0);
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(graphs.launch(executable, stream.get()), 0);
   stream.synchronize();
   int want = 1;
   for (int i = 0; i < 6; ++i) want = want * 2 + 3;
@@ -138,9 +122,10 @@ std::vector<uint16_t> random_halves(int64_t n, std::mt19937& engine) {
   for (int64_t i = 0; i < n; ++i) out.push_back(uint16_t((engine() & 0x83ff) | ((12 + engine() % 4) << 10)));
   return out;
 }
-double value_of_half(uint16_t bits) {  // a normal one
-  const double magnitude = std::ldexp(1 + (bits & 0x3ff) / 1024.0, ((bits >> 10) & 31) - 15);
-  return bits & 0x8000 ? -magnitude : magnitude;
+std::vector<double> values_of(const std::vector<uint16_t>& bits) {
+  std::vector<double> out;
+  for (const uint16_t b : bits) out.push_back(decode(kF16, b));
+  return out;
 }
 
 // Extents 0, 1, one below two blocks, one beyond 64 blocks, by one compilation.
@@ -150,6 +135,7 @@ TEST_F(ProgramTest, OneKernelForAnyHeight) {
   std::mt19937 engine(7);
   for (const int64_t m : {0, 1, 127, 4097}) {
     const std::vector<uint16_t> a = random_halves(m * k, engine), b = random_halves(k * n, engine);
+    const std::vector<double> x = values_of(a), y = values_of(b);
     const auto A = array(a), B = array(b);
     const auto C = array(std::vector<float>(size_t((m + 1) * n), -7));
     kernel(on_gpu(A.address(), DType::f16, {m, k}), on_gpu(B.address(), DType::f16, {k, n}),
@@ -159,8 +145,8 @@ TEST_F(ProgramTest, OneKernelForAnyHeight) {
       for (int64_t j = 0; j < n; ++j) {
         double sum = 0, magnitudes = 0;
         for (int64_t l = 0; l < k; ++l) {
-          const double x = value_of_half(a[size_t(i * k + l)]) * value_of_half(b[size_t(l * n + j)]);
-          sum += x, magnitudes += std::fabs(x);
+          const double product = x[size_t(i * k + l)] * y[size_t(l * n + j)];
+          sum += product, magnitudes += std::fabs(product);
         }
         const double bound = (k + 2) * std::ldexp(1, -23) * magnitudes + std::ldexp(1, -24) * std::fabs(sum);
         ASSERT_NEAR(got[size_t(i * n + j)], sum, bound) << "m " << m << " at " << i << ", " << j;

@@ -42,7 +42,7 @@ Outcome TextMachine::run(const std::vector<Launch>& launches, std::vector<sim::R
   std::optional<sim::Detector> detector;
   if (target.checked) detector.emplace(std::move(arrays), 1, red_zone_bytes, shared_parts);
   for (const Launch& launch : launches) {
-    if (detector && launches.size() > 1) detector->begin_launch(launch.programmatic);
+    if (detector) detector->begin_launch(launch.programmatic);
     for (int b = 0; b < launch.blocks && out.findings.empty(); b += launch.cluster) {
       const sim::Block block{.block = {unsigned(b), 0, 0},
                              .grid = {unsigned(launch.blocks), 1, 1},

@@ -17,12 +17,6 @@ std::string stamp_of(const std::string& path) {
   return fmt::format("{} {}.{:09}", s.st_size, s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
 }
 
-// Of what is searched, not of what is found.
-std::string search_key(const LibraryOptions& options) {
-  const LibrarySearch search = nvrtc_search(options);
-  return KeyBuilder().add("nvrtc").add_list(search.candidates).hex();
-}
-
 }  // namespace
 
 const Nvrtc& FoundNvrtc::get() {
@@ -36,9 +30,16 @@ bool FoundNvrtc::is_open() {
   return nvrtc_ != nullptr;
 }
 
+// Of what is searched, not of what is found. The search reads folders, which is done once.
+std::string FoundNvrtc::search_key() {
+  const std::lock_guard lock(mutex_);
+  if (search_key_.empty()) search_key_ = KeyBuilder().add("nvrtc").add_list(nvrtc_search(options_).candidates).hex();
+  return search_key_;
+}
+
 std::string FoundNvrtc::identity(Cache& cache) {
   if (is_open()) return get().identity();
-  const std::string key = search_key(options_);
+  const std::string key = search_key();
   if (auto found = cache.find(key)) {
     const std::string stamp = stamp_of((*found)["path"]);
     if (!stamp.empty() && stamp == (*found)["stamp"]) return (*found)["identity"];
@@ -55,9 +56,10 @@ std::string FoundNvrtc::identity(Cache& cache) {
   return opened.identity();
 }
 
+// What is found by the remembered identity is of that compiler; what is made, of the one that made it.
 CompiledCuda compile_cached(const CudaSource& source, FoundNvrtc& nvrtc, Cache& cache) {
-  return compile_cached(
-      source, nvrtc.identity(cache), [&]() -> const Nvrtc& { return nvrtc.get(); }, cache);
+  if (std::optional<CompiledCuda> found = find_compiled(source, nvrtc.identity(cache), cache)) return std::move(*found);
+  return compile_cached(source, nvrtc.get(), cache);
 }
 
 }  // namespace tilewright::cuda

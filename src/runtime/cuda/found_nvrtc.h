@@ -19,14 +19,16 @@ class FoundNvrtc {
   // Opens it. Throws an Error (toolchain) when there is none.
   const Nvrtc& get();
   // Its identity (Nvrtc::identity), from the cache while the file that was opened last for these options is unchanged.
-  // An entry compiled by another library that would be found now is right all the same: its key names the compiler.
   std::string identity(Cache& cache);
   bool is_open();
 
  private:
+  std::string search_key();
+
   LibraryOptions options_;
   std::mutex mutex_;
   std::unique_ptr<const Nvrtc> nvrtc_;
+  std::string search_key_;  // once it was asked for
 };
 
 // `nvrtc.get().compile(source)` through the cache: machine code and log are stored together.

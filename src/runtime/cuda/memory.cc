@@ -74,14 +74,14 @@ void OwnedStream::synchronize() const {
   device_->driver().check(device_->driver().api().cuStreamSynchronize(stream_), "running kernels");
 }
 
-// ---- Event ----
-
 bool is_capturing(const Device& device, Stream stream) {
   const CurrentContext current(device);
   int status = 0;
   device.driver().check(device.driver().api().cuStreamIsCapturing(stream, &status), "asking for a stream's state");
   return status != 0;
 }
+
+// ---- Event ----
 
 Event::Event(std::shared_ptr<const Device> device) : device_(std::move(device)) {
   const CurrentContext current(*device_);

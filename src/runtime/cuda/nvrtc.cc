@@ -271,18 +271,24 @@ std::string cache_key(const CudaSource& source, const std::string& nvrtc) {
       .hex();
 }
 
-CompiledCuda compile_cached(const CudaSource& source, const std::string& identity,
-                            const std::function<const Nvrtc&()>& open, Cache& cache) {
-  const CacheFiles files = cache.get_or_build(cache_key(source, identity), [&](const std::filesystem::path&) {
-    CompiledCuda built = open().compile(source);
-    return CacheFiles{{"kernel.cubin", std::move(built.cubin)}, {"log", std::move(built.log.text)}};
-  });
+namespace {
+
+CompiledCuda from_cache(const CacheFiles& files) {
   return {.cubin = files.at("kernel.cubin"), .log = parse_compile_log(files.at("log"))};
 }
 
+}  // namespace
+
 CompiledCuda compile_cached(const CudaSource& source, const Nvrtc& nvrtc, Cache& cache) {
-  return compile_cached(
-      source, nvrtc.identity(), [&]() -> const Nvrtc& { return nvrtc; }, cache);
+  return from_cache(cache.get_or_build(cache_key(source, nvrtc.identity()), [&](const std::filesystem::path&) {
+    CompiledCuda built = nvrtc.compile(source);
+    return CacheFiles{{"kernel.cubin", std::move(built.cubin)}, {"log", std::move(built.log.text)}};
+  }));
+}
+
+std::optional<CompiledCuda> find_compiled(const CudaSource& source, const std::string& identity, Cache& cache) {
+  const std::optional<CacheFiles> files = cache.find(cache_key(source, identity));
+  return files ? std::optional(from_cache(*files)) : std::nullopt;
 }
 
 }  // namespace tilewright::cuda

@@ -8,8 +8,8 @@
 #include "runtime/cuda/shared_library.h"
 
 #include <cstdint>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,8 +75,7 @@ std::string cache_key(const CudaSource& source, const std::string& nvrtc);
 
 // `nvrtc.compile(source)` through the cache: machine code and log are stored together.
 CompiledCuda compile_cached(const CudaSource& source, const Nvrtc& nvrtc, Cache& cache);
-// The same of a compiler that is opened only where the cache lacks the code.
-CompiledCuda compile_cached(const CudaSource& source, const std::string& identity,
-                            const std::function<const Nvrtc&()>& open, Cache& cache);
+// What the cache holds of a compiler of this identity.
+std::optional<CompiledCuda> find_compiled(const CudaSource& source, const std::string& identity, Cache& cache);
 
 }  // namespace tilewright::cuda

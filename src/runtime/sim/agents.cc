@@ -57,7 +57,7 @@ void Detector::learn(int thread, int column, uint32_t time) {
 
 // ---- Ends ----
 
-void Detector::join_end(Clock& to, const Clock& from) {
+void Detector::join_end(Clock& to, std::span<const uint32_t> from) {
   const auto threads = size_t(num_threads_), ends = size_t(end_column(0));
   if (to.size() < size_t(columns_)) to.resize(size_t(columns_), 0);
   for (size_t u = 0; u < threads; ++u) to[ends + u] = std::max(to[ends + u], from[u]);
@@ -67,7 +67,7 @@ void Detector::join_end(Clock& to, const Clock& from) {
 void Detector::release_end(int thread, Clock& to) {
   add_thread_columns();
   const std::span<uint32_t> own = clock(thread);
-  join_end(to, Clock(own.begin(), own.end()));
+  join_end(to, own);
   ++own[size_t(thread)];
 }
 
@@ -94,7 +94,7 @@ void Detector::begin_launch(bool programmatic) {
 void Detector::wait_for_launch(int thread) {
   waited_ = true;
   if (!programmatic_) return;
-  launch_column_ = column_of("the launch in front", 0);
+  if (launch_column_ < 0) launch_column_ = column_of("the launch in front", 0);
   learn(thread, launch_column_, 1);
 }
 

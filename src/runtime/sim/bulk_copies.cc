@@ -17,8 +17,6 @@ using device::sim::BulkCopy;
 
 namespace {
 
-constexpr int kPoison = 0xff;
-
 cuda::TensorMapType type_of(const BulkCopy& copy) {
   using enum cuda::TensorMapType;
   using device::sim::Element;
@@ -41,6 +39,13 @@ unsigned swizzled(unsigned address, cuda::TensorMapSwizzle swizzle) {
 // In the phase that its barrier is in.
 Agent agent_of(const BulkTransfer& load, const Mbarrier& b) {
   return {.column = b.column, .time = b.first_time + b.phase + 1, .clock = load.clock, .generic = !load.value.empty()};
+}
+
+// Of bytes that lie one behind the other on both sides.
+std::vector<Piece> pieces_of_row(unsigned char* shared, unsigned char* other, unsigned bytes) {
+  std::vector<Piece> out;
+  for (unsigned at = 0; at < bytes; at += kPieceBytes) out.push_back({shared + at, other + at, kPieceBytes});
+  return out;
 }
 
 unsigned bytes_of_piece(const BulkTransfer& load) {
@@ -126,12 +131,8 @@ std::vector<Piece> Executor::pieces_of_rows(const BulkCopy& copy, SharedPlace pl
                        copy.bytes, global, kPieceBytes),
            line);
   }
-  unsigned char* const shared = shared_range(place, copy.bytes, kPieceBytes, line);
-  std::vector<Piece> out;
-  for (unsigned at = 0; at < copy.bytes; at += kPieceBytes) {
-    out.push_back({shared + at, static_cast<unsigned char*>(copy.global) + at, kPieceBytes});
-  }
-  return out;
+  return pieces_of_row(shared_range(place, copy.bytes, kPieceBytes, line), static_cast<unsigned char*>(copy.global),
+                       copy.bytes);
 }
 
 // From this block's shared memory to that of another.
@@ -141,9 +142,7 @@ std::vector<Piece> Executor::pieces_of_source(const BulkCopy& copy, SharedPlace 
   }
   unsigned char* const to = shared_range(place, copy.bytes, kPieceBytes, line);
   unsigned char* const from = shared_range(place_in_block(current_, copy.source, line), copy.bytes, kPieceBytes, line);
-  std::vector<Piece> out;
-  for (unsigned at = 0; at < copy.bytes; at += kPieceBytes) out.push_back({to + at, from + at, kPieceBytes});
-  return out;
+  return pieces_of_row(to, from, copy.bytes);
 }
 
 void Executor::bulk_copy(const BulkCopy& copy, int line) {
@@ -240,7 +239,7 @@ void Executor::start_load(BulkTransfer load) {
       detector_->agent_access(agent, p.global, p.bytes, Access::read, AgentAccess::begin, Site::line(load.line));
     }
   }
-  for (const Piece& p : load.pieces) std::memset(p.shared, kPoison, bytes_of_piece(load));
+  for (const Piece& p : load.pieces) std::memset(p.shared, kPoisonByte, bytes_of_piece(load));
   loads_.push_back(std::move(load));
   if (completes_now()) complete_load(loads_.size() - 1);
 }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <latch>
 #include <thread>
 #include <utility>
 
@@ -57,16 +58,16 @@ void Executor::run_hosts() {
     blocks_[rank].shared = code_.shared();
     blocks_[rank].view = code_.thread();
   };
+  std::latch ready(std::ptrdiff_t(blocks_.size()) - 1);
   std::vector<std::jthread> others;
   turns_.clear();
   if (blocks_.size() > 1) turns_.resize(blocks_.size());
-  std::counting_semaphore<kMaxBlocksOfCluster> ready(0);
   try {
     for (size_t r = 1; r < blocks_.size(); ++r) {
       others.emplace_back([&, r] {
         served = this;
         find_memory(r);
-        ready.release();
+        ready.count_down();
         serve(int(r));
       });
     }
@@ -76,11 +77,10 @@ void Executor::run_hosts() {
     throw;
   }
   find_memory(0);
-  for (size_t r = 1; r < blocks_.size(); ++r) ready.acquire();
+  ready.wait();
   std::vector<SharedWindow> windows;
   for (const BlockState& b : blocks_) {
-    constexpr int kPoison = 0xff;  // NaN as a float of any width, -1 as an integer: what nobody wrote shows
-    std::memset(b.shared - code_.margin_bytes, kPoison, size_t(code_.shared_bytes + 2 * code_.margin_bytes));
+    std::memset(b.shared - code_.margin_bytes, kPoisonByte, size_t(code_.shared_bytes + 2 * code_.margin_bytes));
     windows.push_back({b.shared, b.number});
   }
   if (detector_) detector_->begin_cluster(std::move(windows), stride_, code_.shared_bytes, code_.margin_bytes);
@@ -124,7 +124,12 @@ SharedPlace Executor::place_in_block(int fiber, unsigned address, int line) {
                        name_of(fiber), blocks_[number - 1].number),
            line);
   }
-  if (number > 0) shared_at(fiber, SharedPlace::of(rank_of(fiber), (1u << kBlockShift) - 1), 1, line);  // outside
+  if (number > 0) {
+    stop({.kind = Finding::Kind::out_of_bounds,
+          .text = fmt::format("{} accesses address {} of shared memory, which has {}", name_of(fiber), address,
+                              code_.shared_bytes),
+          .site = Site::line(line)});
+  }
   return SharedPlace::of(rank_of(fiber), address);
 }
 
@@ -152,6 +157,7 @@ unsigned Executor::map_shared(unsigned address, unsigned rank, int line) {
 
 unsigned char* Executor::shared_of_cluster(unsigned address, unsigned bytes, Access access, int line) {
   const SharedPlace place = place_in_cluster(address, line);
+  if (access == Access::read) note_quiet_step(Site::line(line));
   unsigned char* const at = shared_at(current_, place, bytes, line);
   visit(place.rank(), line);
   if (access == Access::write) note_change();

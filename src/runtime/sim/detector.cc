@@ -57,10 +57,11 @@ Detector::Spare& Detector::spare() {
 void Detector::begin_cluster(std::vector<SharedWindow> windows, int threads_of_block, int64_t shared_bytes,
                              int64_t margin_bytes) {
   ++cluster_;
+  const int num_threads = threads_of_block * int(windows.size());
+  clusters_.push_back(
+      {.first_block = blocks_.size(), .threads_of_block = threads_of_block, .num_threads = num_threads});
   for (const SharedWindow& w : windows) blocks_.push_back(w.block);
   windows_ = std::move(windows);
-  threads_of_block_ = threads_of_block;
-  const int num_threads = threads_of_block * int(windows_.size());
   num_threads_ = columns_ = num_threads;
   names_.clear();
   launch_column_ = -1;
@@ -341,17 +342,19 @@ void Detector::outside(const void* at, unsigned bytes, const Event& event) {
 
 int64_t Detector::block_of(int column, int32_t cluster) const {
   size_t rank = 0;  // of asynchronous work of clusters that are gone nobody knows it
-  if (column < num_threads_)
-    rank = size_t(column / threads_of_block_);
+  const Cluster& c = clusters_[size_t(cluster)];
+  if (column < c.num_threads)
+    rank = size_t(column / c.threads_of_block);
   else if (cluster == cluster_)
     rank = size_t(names_[size_t(column - first_agent())].rank);
-  return blocks_[size_t(cluster) * windows_.size() + rank];
+  return blocks_[c.first_block + rank];
 }
 
 std::string Detector::name_of(int column, int32_t cluster, int64_t here) const {
-  const std::string name = column < num_threads_ ? fmt::format("thread {}", column % threads_of_block_)
-                           : cluster == cluster_ ? names_[size_t(column - first_agent())].name
-                                                 : "asynchronous work";
+  const Cluster& c = clusters_[size_t(cluster)];
+  const std::string name = column < c.num_threads ? fmt::format("thread {}", column % c.threads_of_block)
+                           : cluster == cluster_  ? names_[size_t(column - first_agent())].name
+                                                  : "asynchronous work";
   const int64_t block = block_of(column, cluster);
   return block == here ? name : fmt::format("{} of block {}", name, block);
 }

@@ -105,7 +105,7 @@ class Detector {
   // Who joins `to` knows that what `thread` read and waited for has ended. Of clusters of several blocks.
   void release_end(int thread, Clock& to);
   // `to` knows of the ends that `from` knows of.
-  void join_end(Clock& to, const Clock& from);
+  void join_end(Clock& to, std::span<const uint32_t> from);
   // Whether what `thread` did at a time has ended for who knows `clock`.
   bool has_ended(const Clock& clock, int thread, uint32_t time) const;
   // `thread` waited for the launch in front.
@@ -245,10 +245,15 @@ class Detector {
   std::vector<Global> tensors_;
   int shared_unit_bytes_, finest_shared_unit_bytes_;
   int64_t red_zone_bytes_;
-  int32_t cluster_ = -1;         // of all launches, in order of their runs
-  std::vector<int64_t> blocks_;  // of all clusters
+  int32_t cluster_ = -1;  // of all launches, in order of their runs
+  struct Cluster {
+    size_t first_block;
+    int threads_of_block, num_threads;
+  };
+  std::vector<Cluster> clusters_;  // of all launches, which may have different ones
+  std::vector<int64_t> blocks_;    // of all clusters
   std::vector<SharedWindow> windows_;
-  int num_threads_ = 0, threads_of_block_ = 0;  // of the cluster
+  int num_threads_ = 0;  // of the cluster
   int64_t shared_bytes_ = 0, margin_bytes_ = 0;
   // Launches that have ended for all in this one are those before the first cluster `past_`; for those who waited also
   // those from `gap_` on.

@@ -39,9 +39,6 @@ bool is_of_living(WarpOp op) {
   return op == WarpOp::sync || op == WarpOp::cluster_arrive || op == WarpOp::cluster_wait;
 }
 
-// NaN as a float of any width, -1 as an integer: what nobody wrote shows in the result.
-constexpr int kPoison = 0xff;
-
 }  // namespace
 
 std::optional<Finding> Executor::run(const Code& code, const Block& block, void* const* arguments,
@@ -123,12 +120,12 @@ uint32_t Executor::runnable_in(int first_warp) const {
 // A block that can run: mostly the one that does, as every other choice costs a switch of threads of the host.
 int Executor::random_block() {
   if (blocks_.size() == 1) return 0;
+  constexpr uint64_t kStay = 16;
+  if (current_ >= 0 && random(kStay) != 0 && runnable_in(rank() * num_warps_) != 0) return rank();
   std::vector<int> can_run;
   for (int r = 0; r < int(blocks_.size()); ++r) {
     if (runnable_in(r * num_warps_) != 0) can_run.push_back(r);
   }
-  constexpr uint64_t kStay = 16;
-  if (current_ >= 0 && random(kStay) != 0 && runnable_in(rank() * num_warps_) != 0) return rank();
   return can_run.empty() ? 0 : can_run[size_t(random(can_run.size()))];
 }
 
@@ -458,7 +455,7 @@ void Executor::copy_async(unsigned to, const void* from, unsigned bytes, unsigne
   if (detector_) detector_->copy_begins(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
   if (counter_) counter_->copy(current_, copy.to, from, bytes, valid_bytes, Site::line(line));
   note_change();
-  std::memset(copy.to, kPoison, bytes);
+  std::memset(copy.to, kPoisonByte, bytes);
   if (completes_now()) complete(copy);
   current().copies.push_back(copy);
 }

@@ -26,6 +26,8 @@ struct TensorBox;
 struct Waiting;
 
 constexpr int kWarpSize = 32;
+// NaN as a float of any width, -1 as an integer: what nobody wrote shows in the result.
+constexpr int kPoisonByte = 0xff;
 
 // One cp.async that has not taken place.
 struct PendingCopy {
@@ -139,7 +141,7 @@ class Executor {
   static void fiber_main();
   unsigned char* shared_of_thread(int thread, unsigned address, unsigned bytes, Access access, int line);
   void prepare(const Block& block);
-  void prepare_thread(const Block& block, int rank, unsigned thread);
+  void prepare_thread(const Block& block, device::sim::Dim3 at, int rank, unsigned thread);
   [[noreturn]] void end_fiber();
   void wait(Fiber::Wait why, int line);
   void go_on(void** save);

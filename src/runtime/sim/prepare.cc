@@ -70,14 +70,12 @@ void Executor::prepare(const Block& block) {
                                   block.block.z + rank / (cluster.x * cluster.y)};
     blocks_[rank].number = at.x + int64_t(block.grid.x) * (at.y + int64_t(block.grid.y) * at.z);
     blocks_[rank].num_alive = num_threads_;
-    for (int t = 0; t < stride_; ++t) prepare_thread(block, r, unsigned(t));
+    for (int t = 0; t < stride_; ++t) prepare_thread(block, at, r, unsigned(t));
   }
   for (Warp& warp : warps_) warp.alive = warp.runnable = warp.exists;
 }
 
-void Executor::prepare_thread(const Block& block, int rank, unsigned n) {
-  const auto r = unsigned(rank);
-  const device::sim::Dim3 cluster = block.cluster;
+void Executor::prepare_thread(const Block& block, device::sim::Dim3 at, int rank, unsigned n) {
   const int id = rank * stride_ + int(n);
   Fiber& fiber = fibers_[size_t(id)];
   fiber.ended = n >= unsigned(num_threads_);
@@ -95,11 +93,10 @@ void Executor::prepare_thread(const Block& block, int rank, unsigned n) {
   fiber.stack = stacks_.prepare(id, fiber_main);
   fiber.view = {
       .thread = {n % block.threads.x, n / block.threads.x % block.threads.y, n / (block.threads.x * block.threads.y)},
-      .block = {block.block.x + r % cluster.x, block.block.y + r / cluster.x % cluster.y,
-                block.block.z + r / (cluster.x * cluster.y)},
+      .block = at,
       .block_dim = block.threads,
       .grid_dim = block.grid,
-      .cluster_dim = cluster};
+      .cluster_dim = block.cluster};
   warps_[size_t(id / kWarpSize)].exists |= 1u << n % kWarpSize;
 }
 
