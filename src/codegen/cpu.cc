@@ -115,6 +115,7 @@ class CpuKernelWriter : public Emitter {
   }
   std::string loop_hint(const ir::ForStmt& loop, size_t dim) const override;
   std::string first_line(const ir::ForStmt& loop, size_t dim) const override;
+  std::string scalar_loop(const Block& body, bool is_last_dim) const;
   void open_while(const ir::WhileStmt& loop, const Loc& loc) override;
   void write_arguments();
   int64_t write_scratch();
@@ -183,9 +184,7 @@ CpuEntry CpuKernelWriter::write() {
   entry.scratch_bytes = write_scratch();
   for (const int64_t stream : rows_.streams) out_.line(fmt::format("tw::RowStream stream_{};", stream), kernel_.loc);
   out_.open("for (long long block = first; block < last; ++block) {", kernel_.loc);
-  ConditionalAccesses accesses(kernel_);
-  accesses.visit(kernel_.body);
-  if (accesses.has_conditions && accesses.has_loops) out_.line("TW_SCALAR_LOOP", kernel_.loc);
+  if (const std::string line = scalar_loop(kernel_.body, true); !line.empty()) out_.line(line, kernel_.loc);
   // Blocks that have not begun are not needed after a failed assertion.
   if (asserts(kernel_.body)) out_.line("if (tw::stopped(failure)) return;", kernel_.loc);
   write_block_indices();
@@ -209,11 +208,14 @@ std::string CpuKernelWriter::loop_hint(const ir::ForStmt& loop, size_t dim) cons
   return fmt::format("#pragma GCC unroll {}", std::min(factor, kMaxFactor));
 }
 
-std::string CpuKernelWriter::first_line(const ir::ForStmt& loop, size_t dim) const {
+std::string CpuKernelWriter::scalar_loop(const Block& body, bool is_last_dim) const {
   ConditionalAccesses accesses(kernel_);
-  accesses.visit(loop.body);
-  const bool innermost = dim + 1 == loop.dims.size() && !accesses.has_loops;
+  accesses.visit(body);
+  const bool innermost = is_last_dim && !accesses.has_loops;
   return accesses.has_conditions && !innermost ? "TW_SCALAR_LOOP" : "";
+}
+std::string CpuKernelWriter::first_line(const ir::ForStmt& loop, size_t dim) const {
+  return scalar_loop(loop.body, dim + 1 == loop.dims.size());
 }
 
 // A loop that never ends can be interrupted.

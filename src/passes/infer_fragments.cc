@@ -48,7 +48,7 @@ int64_t adjacent_elems(const ir::Program& program, const ir::Tile& tile) {
 // Everything in a kernel that touches fragment tiles.
 class Uses : public ir::Visitor {
  public:
-  Uses(const ir::Program& program, const Kernel& kernel) : program_(program), kernel_(kernel) {}
+  explicit Uses(const Kernel& kernel) : kernel_(kernel) {}
   using Visitor::visit;
 
   void visit(const Expr& e) override {
@@ -77,8 +77,8 @@ class Uses : public ir::Visitor {
   }
 
   std::vector<FragmentUses> loops;
-  std::vector<bool> updates_what_it_reads;  // of each loop: memory that threads share
-  std::vector<int64_t> vectors;             // of each loop: adjacent elements of its tensors in one access, or 0
+  std::vector<bool> updates_what_it_reads;        // of each loop: memory that threads share
+  std::vector<std::vector<TileId>> global_tiles;  // of each loop, in the order of the text
   std::vector<const OpStmt*> ops;
   std::vector<Loc> loop_locs;
   std::map<const OpStmt*, Loc> op_locs;
@@ -88,12 +88,15 @@ class Uses : public ir::Visitor {
  private:
   void note_accesses(const ir::Block& body) {
     struct Finder : ir::Visitor {
-      Finder(const ir::Program& tensors, const Kernel& of) : program(tensors), kernel(of) {}
+      explicit Finder(const Kernel& of) : kernel(of) {}
       using Visitor::visit;
       void visit(const Expr& e) override {
-        if (e.is(ir::ExprKind::load)) read.insert(kernel.storage_of(e.tile_id()));
-        if (e.is(ir::ExprKind::load)) note_tensor(e.tile_id());
-        if (e) visit_args(e);
+        if (!e) return;
+        if (e.is(ir::ExprKind::load)) {
+          read.insert(kernel.storage_of(e.tile_id()));
+          note_tensor(e.tile_id());
+        }
+        visit_args(e);
       }
       void visit(const Stmt& stmt) override {
         if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) {
@@ -106,19 +109,16 @@ class Uses : public ir::Visitor {
         }
         visit_parts(stmt);
       }
-      // The more bytes an element has the fewer are in one access, but then several follow each other.
       void note_tensor(TileId id) {
-        if (kernel.tile(id).space == ir::Space::global)
-          vector = std::max(vector, adjacent_elems(program, kernel.tile(id)));
+        if (kernel.tile(id).space == ir::Space::global) global_tiles.push_back(id);
       }
-      const ir::Program& program;
       const Kernel& kernel;
-      int64_t vector = 0;
+      std::vector<TileId> global_tiles;
       std::set<TileId> read, written;
       bool uses_previous = false;
-    } finder(program_, kernel_);
+    } finder(kernel_);
     finder.visit(body);
-    vectors.push_back(finder.vector);
+    global_tiles.push_back(std::move(finder.global_tiles));
     updates_what_it_reads.push_back(std::any_of(finder.read.begin(), finder.read.end(), [&](TileId id) {
       const ir::Space space = kernel_.tile(id).space;
       return finder.written.contains(id) && (space == ir::Space::shared || space == ir::Space::global);
@@ -127,7 +127,6 @@ class Uses : public ir::Visitor {
     for (const auto& [id, map] : loops.back().tiles) beside_previous.insert(id);
   }
   bool is_fragment(TileId id) const { return kernel_.tile(id).space == ir::Space::fragment; }
-  const ir::Program& program_;
   const Kernel& kernel_;
 };
 
@@ -153,7 +152,7 @@ int64_t lanes_of_a_row(int64_t rows, int64_t cols, int64_t threads, int64_t vect
 class Inference {
  public:
   Inference(const ir::Program& program, Kernel& kernel, const CudaTarget& target)
-      : kernel_(kernel), target_(target), uses_(program, kernel) {
+      : program_(program), kernel_(kernel), target_(target), uses_(kernel) {
     uses_.visit(kernel.body);
   }
 
@@ -175,6 +174,7 @@ class Inference {
   bool fix_one_freely();
   std::optional<Conflict> check_loops() const;
 
+  const ir::Program& program_;
   Kernel& kernel_;
   const CudaTarget& target_;
   Uses uses_;
@@ -295,7 +295,8 @@ int64_t Inference::vector_of(TileId id) const {
       });
       if (!follows) continue;
       for (const auto& [tile, map] : tiles) same.insert(tile);
-      vector = std::max(vector, uses_.vectors[i]);
+      // The more bytes an element has the fewer are in one access, but then several follow each other.
+      for (TileId tile : uses_.global_tiles[i]) vector = std::max(vector, adjacent_elems(program_, kernel_.tile(tile)));
     }
   }
   return vector > 0 ? vector : 16 / bytes_of(kernel_.tile(id).dtype);
@@ -426,36 +427,14 @@ void remark_gemms(const Kernel& kernel, const CudaTarget& target, std::vector<Re
 
 // Of tensors whose rows begin between vectors, though they are long enough for one.
 void remark_narrow_accesses(const ir::Program& program, const Kernel& kernel, std::vector<Remark>& remarks) {
-  struct Finder : ir::Visitor {
-    using Visitor::visit;
-    void visit(const Expr& e) override {
-      if (e && e.is(ir::ExprKind::load)) note(e.tile_id());
-      if (e) visit_args(e);
-    }
-    void visit(const Stmt& stmt) override {
-      if (const auto* loop = ir::get_if<ir::ForStmt>(stmt); loop && loop->kind == ir::LoopKind::parallel) {
-        const bool is_dealt = !fragment_uses(kernel, *loop).tiles.empty();
-        const bool before = std::exchange(in_registers, is_dealt);
-        loc = stmt->loc;
-        visit_parts(stmt);
-        in_registers = before;
-        return;
-      }
-      if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) note(store->tile);
-      visit_parts(stmt);
-    }
-    void note(TileId id) {
-      if (in_registers && kernel.tile(id).space == ir::Space::global)
-        found.try_emplace(kernel.tile(id).tensor, id, loc);
-    }
-    explicit Finder(const Kernel& of) : kernel(of) {}
-    const Kernel& kernel;
-    bool in_registers = false;
-    Loc loc;
-    std::map<int, std::pair<TileId, Loc>> found;  // by tensor
-  } finder(kernel);
-  finder.visit(kernel.body);
-  for (const auto& [tensor, use] : finder.found) {
+  Uses uses(kernel);
+  uses.visit(kernel.body);
+  std::map<int, std::pair<TileId, Loc>> found;  // by tensor
+  for (size_t i = 0; i < uses.loops.size(); ++i) {
+    if (uses.loops[i].tiles.empty()) continue;
+    for (TileId id : uses.global_tiles[i]) found.try_emplace(kernel.tile(id).tensor, id, uses.loop_locs[i]);
+  }
+  for (const auto& [tensor, use] : found) {
     const ir::Tile& tile = kernel.tile(use.first);
     const int64_t bytes = bytes_of(tile.dtype), moved = adjacent_elems(program, tile) * bytes;
     const std::vector<Expr> strides = ir::strides_of(program.tensors[size_t(tensor)]);

@@ -168,10 +168,8 @@ Row layer_norm_backward_row(DType dtype, int64_t num_rows, int64_t width) {
        random_array(dtype, {num_rows, width}, 3), mean, factor, HostArray(dtype, {num_rows, width}),
        HostArray(DType::f32, {width}), HostArray(DType::f32, {width})},
       [=](const Tiles& t) {
-        {
-          rows::layer_norm_backward(t[0], t[1], t[2], t[3], t[4], t[5], num_rows, width,
-                                    suggest_row_plan(num_rows, width, dtype, 2));
-        }
+        rows::layer_norm_backward(t[0], t[1], t[2], t[3], t[4], t[5], num_rows, width,
+                                  suggest_row_plan(num_rows, width, dtype, 2));
         rows::layer_norm_backward_weights(t[0], t[2], t[3], t[4], t[6], t[7], width,
                                           suggest_column_plan(num_rows, width, dtype));
       },
