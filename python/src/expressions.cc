@@ -39,10 +39,7 @@ Expr at_call(F&& make) {
     return make();
   } catch (const Error& error) {
     const AuthorPlace place = author_place(true);
-    Error moved(error.kind(), error.message(), Loc::at(place.file, place.line, place.column));
-    for (const Note& note : error.notes()) std::move(moved).note(note.text, note.loc);
-    if (!error.hint().empty()) std::move(moved).hint(error.hint());
-    throw moved;
+    throw moved_to(Loc::at(place.file, place.line, place.column), error);
   }
 }
 
