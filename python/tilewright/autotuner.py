@@ -14,10 +14,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from .error import Error, fail
-from .jit import JITImpl, _key
+from .jit import JITImpl, key_of_argument
 from .kernel import JITKernel
 from .pass_config import check_pass_configs
-from .profiler import Profiler, TensorSupplyType, _listed, assert_close, do_bench
+from .profiler import Profiler, TensorSupplyType, _listed, do_bench
 
 __all__ = ["AutoTuner", "AutotuneResult", "autotune", "set_autotune_inputs", "get_autotune_inputs"]
 
@@ -81,14 +81,9 @@ class _Measure:
             if self.manual_check_prog is not None:
                 profiler.manual_assert_close(self.ref_prog, inputs, self.manual_check_prog)
             else:
-                self._compare(kernel, inputs)
+                rtol, atol, share = self.tolerance
+                profiler.assert_allclose(self.ref_prog, inputs, atol, rtol, share)
         return profiler.do_bench(warmup=self.warmup, rep=self.rep, input_tensors=inputs)
-
-    def _compare(self, kernel, inputs):
-        rtol, atol, share = self.tolerance
-        results, expected = _listed(kernel(*inputs)), _listed(self.ref_prog(*inputs))
-        for k, (a, b) in enumerate(zip(results, expected)):
-            assert_close(a, b, rtol, atol, share, f"result {k}")
 
 
 def _progress(done, total, name):
@@ -145,7 +140,7 @@ class AutoTuneImpl:
     """A jitted function whose parameters named in the configurations are chosen when it is called."""
 
     def __init__(self, jitted, configs, measure):
-        self.jit_impl = jitted if isinstance(jitted, JITImpl) else JITImpl(jitted, None, None, False, None, None)
+        self.jit_impl = jitted if isinstance(jitted, JITImpl) else JITImpl(jitted)
         self.configs = configs
         self.measure = measure
         self._results = {}
@@ -167,7 +162,7 @@ class AutoTuneImpl:
         """The result for these arguments; measured once."""
         candidates = self._candidates(args, kwargs)
         eager = self.jit_impl.mode == "eager"
-        key = self.jit_impl.key_of(args, kwargs) if eager else (_key(args), _key(kwargs))
+        key = self.jit_impl.key_of(args, kwargs) if eager else (key_of_argument(args), key_of_argument(kwargs))
         if key not in self._results:
             inputs = self.jit_impl.passed_values(args, kwargs) if eager else None
             result = tune(self.jit_impl.func.__name__, candidates,

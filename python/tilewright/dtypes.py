@@ -155,8 +155,12 @@ def is_dtype(value) -> bool:
     if isinstance(value, str):
         base = re.sub(r"x\d+$", "", _canonical(value))
         return base in _CORE_NAMES or base in _MISSING
-    module = getattr(type(value), "__module__", "") if not isinstance(value, type) else value.__module__
-    return module.split(".")[0] in ("torch", "numpy", "ml_dtypes", "jax") and "dtype" in f"{type(value)}{value}"
+    own = value if isinstance(value, type) else type(value)
+    if own.__module__.split(".")[0] not in ("torch", "numpy", "ml_dtypes", "jax", "jaxlib"):
+        return False
+    if isinstance(value, type):  # numpy.float32
+        return is_dtype(value.__name__)
+    return "dtype" in f"{type(value)}{value}"
 
 
 def core_name(name) -> str:
