@@ -153,14 +153,15 @@ class AutoTuneImpl:
     def _is_chosen(self, args, kwargs, candidates):
         """Whether the caller gives the tuned parameters himself."""
         names = {name for config in candidates for name in config}
-        given = inspect.signature(self.jit_impl.func).bind_partial(*args, **{
-            k: v for k, v in kwargs.items() if k in self.jit_impl.signature.parameters
-        }).arguments
+        signature = self.jit_impl.signature
+        given = signature.bind_partial(*args, **{k: v for k, v in kwargs.items() if k in signature.parameters}).arguments
         return bool(names) and names <= set(given)
 
     def tune(self, *args, **kwargs):
         """The result for these arguments; measured once."""
-        candidates = self._candidates(args, kwargs)
+        return self._tuned(self._candidates(args, kwargs), args, kwargs)
+
+    def _tuned(self, candidates, args, kwargs):
         eager = self.jit_impl.mode == "eager"
         key = self.jit_impl.key_of(args, kwargs) if eager else (key_of_argument(args), key_of_argument(kwargs))
         if key not in self._results:
@@ -172,17 +173,19 @@ class AutoTuneImpl:
         return self._results[key]
 
     def __call__(self, *args, **kwargs):
-        if self._is_chosen(args, kwargs, self._candidates(args, kwargs)):
+        candidates = self._candidates(args, kwargs)
+        if self._is_chosen(args, kwargs, candidates):
             return self.jit_impl(*args, **kwargs)
-        result = self.tune(*args, **kwargs)
+        result = self._tuned(candidates, args, kwargs)
         if self.jit_impl.mode == "lazy":
             return result.kernel
         return self.jit_impl(*args, **{**kwargs, **result.config})
 
     def compile(self, *args, **kwargs):
-        if self._is_chosen(args, kwargs, self._candidates(args, kwargs)):
+        candidates = self._candidates(args, kwargs)
+        if self._is_chosen(args, kwargs, candidates):
             return self.jit_impl.compile(*args, **kwargs)
-        return self.tune(*args, **kwargs).kernel
+        return self._tuned(candidates, args, kwargs).kernel
 
     def __getattr__(self, name):
         return getattr(self.jit_impl, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from . import _core
@@ -176,6 +177,7 @@ def from_core(name: str) -> dtype:
     return dtype(_AUTHOR_NAMES[name])
 
 
+@functools.lru_cache(maxsize=None)
 def numpy_dtype(name):
     """numpy's type; the narrow floats come from the package ml_dtypes."""
     import numpy

@@ -176,7 +176,9 @@ class JITImpl:
     def key_of(self, args, kwargs):
         """Equal for calls of an eager function that the same program serves."""
         values, constants = self._bound(args, kwargs, complete=False)
-        tensors, fixed = self._split(values)
+        return self._key(*self._split(values), constants)
+
+    def _key(self, tensors, fixed, constants):
         shapes = tuple((name, tuple(map(int, a.shape)), strides_of(a)) for name, a in tensors.items())
         return (key_of_argument(self._static(fixed)), shapes, key_of_argument(constants))
 
@@ -191,11 +193,11 @@ class JITImpl:
     def _eager_kernel(self, args, kwargs, complete=True):
         """The kernel for these arguments, and what it is called with. Tensors may be missing where constants are given
         by name."""
-        key = self.key_of(args, kwargs)
         values, constants = self._bound(args, kwargs, complete)
+        tensors, fixed = self._split(values)
+        key = self._key(tensors, fixed, constants)
         kernel = self._kernels.get(key)
         if kernel is None:
-            tensors, fixed = self._split(values)
             missing = {name: None for name in self.signature.parameters if name not in values}
             parameters, names = self._eager.find_signature({**values, **missing}, {**tensors, **missing})
             known = self._solve(parameters, names, tensors, constants)

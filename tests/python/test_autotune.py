@@ -81,6 +81,23 @@ def test_given_parameters_are_not_tuned():
     assert factory(block=16).config is None
 
 
+def test_configurations_are_asked_for_once_a_call():
+    asked = []
+
+    def configs(n):
+        asked.append(n)
+        return [{"block": n}]
+
+    @tilewright.autotune(configs=configs, warmup=1, rep=1)
+    @tilewright.jit(out_idx=[-1])
+    def factory(n, block=0):
+        return add(block)
+
+    factory(8)
+    factory(8)
+    assert asked == [8, 8]
+
+
 def test_configurations_from_the_arguments():
     @tilewright.autotune(configs=lambda n: [{"block": n}, {"block": 2 * n}], warmup=1, rep=1)
     @tilewright.jit(out_idx=[-1])
