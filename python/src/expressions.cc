@@ -230,7 +230,6 @@ void bind_expressions(nb::module_& module) {
   nb::class_<Access> access(module, "Access", nb::is_weak_referenceable(), nb::dynamic_attr());
   access.def("__init__", &init_access);
   access.def_prop_ro("is_element", &Access::is_element);
-  access.def_prop_ro("tile_id", [](const Access& a) { return a.tile; });
   def_operators(access);
 
   bind_functions(module);

@@ -176,7 +176,6 @@ void bind_kernels(nb::module_& m) {
   nb::class_<CompiledKernel>(m, "CompiledKernel")
       .def_prop_ro("target", &CompiledKernel::target)
       .def_prop_ro("source", &CompiledKernel::get_kernel_source)
-      .def("source_path", &CompiledKernel::source_path, nb::arg("keep") = false)
       .def("report", &CompiledKernel::report)
       .def("remarks", [](const CompiledKernel& kernel) { return remarks_of(kernel.remarks()); })
       .def("runner", [](const CompiledKernel& kernel,
@@ -184,7 +183,6 @@ void bind_kernels(nb::module_& m) {
       .def("profile", &profile_launches);
   m.def("compile", &compile_program, nb::arg("program"), nb::arg("target"), nb::arg("num_threads"), nb::arg("optimize"),
         nb::arg("on_print").none());
-  m.def("parse_program", &parse_program);
   m.def("interpret", [](const Program& program, nb::handle arguments) {
     const Arguments given = to_arguments(arguments, {});
     run_kernels([&] { interpret(program, given.values); });
