@@ -83,6 +83,7 @@ class JITKernel:
         """The arguments checked once: a launch that costs little, and the outputs that it writes."""
         arguments, outputs = self._arguments(args, kwargs)
         launch = _core.bind(self._compiled, arguments, self._written)
+        launch = LaunchAfterStreams(launch) if self._on_gpu else launch
         return (launch, *outputs) if outputs else launch
 
     def _arguments(self, args, kwargs):
@@ -196,6 +197,19 @@ class JITKernel:
 
     def show_sass(self):
         unsupported("show_sass is not built yet")
+
+
+class LaunchAfterStreams:
+    """A bound launch on a GPU: each call waits for other streams first, as a call of the kernel does."""
+
+    def __init__(self, launch):
+        self._launch = launch
+        self.wait = launch.wait
+        self.remarks = launch.remarks
+
+    def __call__(self):
+        wait_for_streams()
+        self._launch()
 
 
 def wait_for_streams():

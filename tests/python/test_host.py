@@ -174,6 +174,32 @@ def test_bound_launch(rng):
     numpy.testing.assert_array_equal(b, a * 2)
 
 
+def test_launches_on_a_gpu_wait_for_the_current_stream(monkeypatch):
+    """Called or bound, each launch first waits for the stream of torch that the author has made current."""
+
+    class Stream:
+        cuda_stream = 7
+
+        def synchronize(self):
+            a.fill(next(values))
+
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(is_available=lambda: True, is_current_stream_capturing=lambda: False,
+                                       current_stream=Stream)
+    kernel = tilewright.compile(add, target="cpu")
+    kernel._on_gpu = True  # the order of things is the same there
+    a, b, values = numpy.zeros((6, 5), numpy.float32), numpy.zeros((6, 5), numpy.float32), iter((1, 2, 3))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    kernel(a, b, 10)
+    assert (b == 10).all()
+    launch = kernel.bind(a, b, 10)
+    launch()
+    assert (b == 20).all()
+    launch()
+    launch.wait()
+    assert (b == 30).all() and launch.remarks() == []
+
+
 def test_profiler(rng):
     kernel = tilewright.compile(add)
     inputs = [rng.standard_normal((6, 5)).astype(numpy.float32), numpy.zeros((6, 5), numpy.float32), 2.0]
