@@ -55,6 +55,19 @@ int64_t elements_of(int64_t stride_bytes, int64_t itemsize) {
       .hint("copy it into a contiguous array");
 }
 
+[[noreturn]] void refuse_type(nb::handle value) {
+  throw invalid_argument("a value of the Python type {} is passed to a kernel",
+                         nb::cast<std::string>(nb::type_name(value.type())))
+      .hint("pass numbers, and arrays of numpy, torch, cupy or jax, or what else speaks DLPack");
+}
+
+// A scalar of numpy, as the number of Python that it stands for. Those wider than Python's stay what they are.
+HeldArgument from_scalar(nb::handle value) {
+  const nb::object item = value.attr("item")();
+  if (item.type().is(value.type())) refuse_type(value);
+  return to_argument(item);
+}
+
 std::optional<HeldArgument> from_buffer(nb::handle value) {
   if (!PyObject_CheckBuffer(value.ptr())) return std::nullopt;
   Py_buffer view;
@@ -68,7 +81,7 @@ std::optional<HeldArgument> from_buffer(nb::handle value) {
   } release{&view};
   // numpy's scalars have a buffer too, which nothing can be written to.
   if (view.ndim == 0 && !nb::hasattr(value, "__setitem__") && nb::hasattr(value, "item")) {
-    return to_argument(value.attr("item")());
+    return from_scalar(value);
   }
   const std::optional<DType> dtype = dtype_of_format(view);
   if (!dtype) return std::nullopt;
@@ -80,6 +93,15 @@ std::optional<HeldArgument> from_buffer(nb::handle value) {
   return HeldArgument{.argument = tensor, .keep = nb::borrow(value), .read_only = view.readonly != 0};
 }
 
+// The struct module and numpy say the order of bytes by a letter before the type.
+void require_native_order(nb::handle value, std::string_view type) {
+  constexpr char kForeign = std::endian::native == std::endian::little ? '>' : '<';
+  if (type.empty() || type[0] != kForeign) return;
+  throw invalid_argument("an array has elements of {}, whose bytes are in the order of other machines",
+                         nb::cast<std::string>(nb::str(nb::object(value.attr("dtype")))))
+      .hint("convert it: array.astype(array.dtype.newbyteorder('='))");
+}
+
 // numpy's arrays whose elements are of ml_dtypes.
 std::optional<HeldArgument> from_array_interface(nb::handle value) {
   if (!nb::hasattr(value, "__array_interface__")) return std::nullopt;
@@ -87,6 +109,7 @@ std::optional<HeldArgument> from_array_interface(nb::handle value) {
   const auto name = nb::cast<std::string>(nb::str(nb::object(value.attr("dtype").attr("name"))));
   const std::optional<DType> dtype = dtype_of_name(name);
   if (!dtype) refuse_dtype(name);
+  require_native_order(value, nb::cast<std::string>(interface["typestr"]));
   const nb::object data = interface["data"];
   TensorView tensor{.data = std::bit_cast<void*>(nb::cast<uintptr_t>(data[0])), .dtype = *dtype, .shape = {}};
   for (nb::handle extent : value.attr("shape")) tensor.shape.push_back(nb::cast<int64_t>(extent));
@@ -134,6 +157,14 @@ std::optional<DType> dtype_of_dlpack(nb::dlpack::dtype type) {
   }
 }
 
+// Memory that the CPU reads too is the CPU's.
+DeviceKind device_of_dlpack(int device) {
+  if (device == nb::device::cpu::value || device == nb::device::cuda_host::value) return DeviceKind::cpu;
+  if (device == nb::device::cuda::value || device == nb::device::cuda_managed::value) return DeviceKind::cuda;
+  throw invalid_argument("an array lies on a device of DLPack's kind {}", device)
+      .hint("kernels take arrays of cpu and cuda");
+}
+
 std::optional<HeldArgument> from_dlpack(nb::handle value) {
   nb::ndarray<nb::ro> array;
   if (!nb::try_cast<nb::ndarray<nb::ro>>(value, array)) return std::nullopt;
@@ -144,8 +175,7 @@ std::optional<HeldArgument> from_dlpack(nb::handle value) {
     tensor.shape.push_back(int64_t(array.shape(d)));
     tensor.strides.push_back(int64_t(array.stride(d)));
   }
-  const int device = array.device_type();
-  if (device == nb::device::cuda::value || device == nb::device::cuda_managed::value) tensor.device = DeviceKind::cuda;
+  tensor.device = device_of_dlpack(array.device_type());
   tensor.device_index = array.device_id();
   return HeldArgument{.argument = tensor, .keep = nb::cast(array)};
 }
@@ -168,9 +198,7 @@ HeldArgument to_argument(nb::handle value) {
     if (number == nullptr) nb::raise_python_error();
     return to_argument(nb::steal(number));
   }
-  throw invalid_argument("a value of the Python type {} is passed to a kernel",
-                         nb::cast<std::string>(nb::type_name(value.type())))
-      .hint("pass numbers, and arrays of numpy, torch, cupy or jax, or what else speaks DLPack");
+  refuse_type(value);
 }
 
 }  // namespace tilewright::python

@@ -26,6 +26,8 @@ lang::SourcePos here();
 Loc here_loc();
 // The name of a file for SourcePos, which holds a pointer only.
 const char* kept_name(const std::string& file);
+// The error in Python's words, at another place.
+Error moved_to(const Loc& loc, const Error& error);
 // Files below `folder` belong to the package.
 void set_package_folder(std::string folder);
 

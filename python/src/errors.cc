@@ -33,18 +33,13 @@ std::string in_python(std::string text) {
   return text;
 }
 
-// The error in Python's words, with the author's position where it has none, and with a column where it stands on the
-// author's line.
+// With the author's position where it has none, and with a column where it stands on the author's line.
 Error placed(const Error& error) {
   const AuthorPlace place = author_place(true);
   const bool on_line = error.loc().line == place.line && error.loc().path() == place.file;
   const bool needs_place = !error.loc().known() && error.kind() != ErrorKind::invalid_argument;
   const bool moves = place.line > 0 && (needs_place || (on_line && error.loc().column == 0));
-  Error out(error.kind(), in_python(error.message()),
-            moves ? Loc::at(place.file, place.line, place.column) : error.loc());
-  for (const Note& note : error.notes()) std::move(out).note(in_python(note.text), note.loc);
-  if (!error.hint().empty()) std::move(out).hint(in_python(error.hint()));
-  return out;
+  return moved_to(moves ? Loc::at(place.file, place.line, place.column) : error.loc(), error);
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
@@ -86,6 +81,13 @@ ErrorKind kind_of(const std::string& name) {
 }
 
 }  // namespace
+
+Error moved_to(const Loc& loc, const Error& error) {
+  Error out(error.kind(), in_python(error.message()), loc);
+  for (const Note& note : error.notes()) std::move(out).note(in_python(note.text), note.loc);
+  if (!error.hint().empty()) std::move(out).hint(in_python(error.hint()));
+  return out;
+}
 
 void bind_errors(nb::module_& module) {
   nb::register_exception_translator(&translate);

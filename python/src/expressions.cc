@@ -39,10 +39,7 @@ Expr at_call(F&& make) {
     return make();
   } catch (const Error& error) {
     const AuthorPlace place = author_place(true);
-    Error moved(error.kind(), error.message(), Loc::at(place.file, place.line, place.column));
-    for (const Note& note : error.notes()) std::move(moved).note(note.text, note.loc);
-    if (!error.hint().empty()) std::move(moved).hint(error.hint());
-    throw moved;
+    throw moved_to(Loc::at(place.file, place.line, place.column), error);
   }
 }
 
@@ -233,7 +230,6 @@ void bind_expressions(nb::module_& module) {
   nb::class_<Access> access(module, "Access", nb::is_weak_referenceable(), nb::dynamic_attr());
   access.def("__init__", &init_access);
   access.def_prop_ro("is_element", &Access::is_element);
-  access.def_prop_ro("tile_id", [](const Access& a) { return a.tile; });
   def_operators(access);
 
   bind_functions(module);

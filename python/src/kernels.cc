@@ -31,7 +31,9 @@ class WrittenTensors : public ir::Visitor {
   using ir::Visitor::visit;
   void visit(const ir::Stmt& stmt) override {
     if (const auto* store = ir::get_if<ir::StoreStmt>(stmt)) add(store->tile);
-    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) add(atomic->tile);
+    if (const auto* atomic = ir::get_if<ir::AtomicStmt>(stmt)) {
+      if (atomic->kind != ir::AtomicKind::load) add(atomic->tile);
+    }
     if (const auto* op = ir::get_if<ir::OpStmt>(stmt)) {
       for (const ir::Access& access : op->def->effects(*op, *kernel_)) {
         if (access.mode != ir::Mode::read) add(access.ref.tile);
@@ -110,6 +112,19 @@ CompiledKernel compile_program(const Program& program, const std::string& target
   return compile(program, options);
 }
 
+// Runs kernels by `run` while other threads have the interpreter. Ctrl-C ends them, as KeyboardInterrupt.
+template <class F>
+auto run_kernels(F&& run) {
+  try {
+    const InterruptGuard guard;
+    nb::gil_scoped_release others;
+    return run();
+  } catch (const Error&) {
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();  // KeyboardInterrupt
+    throw;
+  }
+}
+
 // A kernel with what every call of it needs to know.
 struct Runner {
   CompiledKernel kernel;
@@ -117,14 +132,7 @@ struct Runner {
 
   void operator()(nb::handle arguments) const {
     Arguments given = to_arguments(arguments, written);
-    try {
-      const InterruptGuard guard;
-      nb::gil_scoped_release others;
-      kernel.run(std::move(given.values));
-    } catch (const Error&) {
-      if (PyErr_CheckSignals() != 0) nb::raise_python_error();  // KeyboardInterrupt
-      throw;
-    }
+    run_kernels([&] { kernel.run(std::move(given.values)); });
   }
 };
 
@@ -132,11 +140,9 @@ std::vector<double> profile_launches(const CompiledKernel& kernel, nb::handle ar
                                      const std::vector<bool>& written, int warmup, int min_repeats, double min_seconds,
                                      double max_seconds) {
   const Arguments given = to_arguments(arguments, written);
-  nb::gil_scoped_release others;
-  return kernel
-      .profile(given.values,
-               {.warmup = warmup, .min_repeats = min_repeats, .min_seconds = min_seconds, .max_seconds = max_seconds})
-      .samples_ms;
+  const ProfileOptions options{
+      .warmup = warmup, .min_repeats = min_repeats, .min_seconds = min_seconds, .max_seconds = max_seconds};
+  return run_kernels([&] { return kernel.profile(given.values, options).samples_ms; });
 }
 
 nb::list remarks_of(const std::vector<Remark>& remarks) {
@@ -151,16 +157,8 @@ void bind_launches(nb::module_& m) {
     std::vector<nb::object> keep;
   };
   nb::class_<BoundLaunch>(m, "Launch")
-      .def("__call__",
-           [](const BoundLaunch& bound) {
-             nb::gil_scoped_release others;
-             bound.launch();
-           })
-      .def("wait",
-           [](const BoundLaunch& bound) {
-             nb::gil_scoped_release others;
-             bound.launch.wait();
-           })
+      .def("__call__", [](const BoundLaunch& bound) { run_kernels([&] { bound.launch(); }); })
+      .def("wait", [](const BoundLaunch& bound) { run_kernels([&] { bound.launch.wait(); }); })
       .def("remarks", [](const BoundLaunch& bound) { return remarks_of(bound.launch.remarks()); });
   m.def("bind", [](const CompiledKernel& kernel, nb::handle arguments, const std::vector<bool>& written) {
     Arguments given = to_arguments(arguments, written);
@@ -178,7 +176,6 @@ void bind_kernels(nb::module_& m) {
   nb::class_<CompiledKernel>(m, "CompiledKernel")
       .def_prop_ro("target", &CompiledKernel::target)
       .def_prop_ro("source", &CompiledKernel::get_kernel_source)
-      .def("source_path", &CompiledKernel::source_path, nb::arg("keep") = false)
       .def("report", &CompiledKernel::report)
       .def("remarks", [](const CompiledKernel& kernel) { return remarks_of(kernel.remarks()); })
       .def("runner", [](const CompiledKernel& kernel,
@@ -186,11 +183,9 @@ void bind_kernels(nb::module_& m) {
       .def("profile", &profile_launches);
   m.def("compile", &compile_program, nb::arg("program"), nb::arg("target"), nb::arg("num_threads"), nb::arg("optimize"),
         nb::arg("on_print").none());
-  m.def("parse_program", &parse_program);
   m.def("interpret", [](const Program& program, nb::handle arguments) {
     const Arguments given = to_arguments(arguments, {});
-    nb::gil_scoped_release others;
-    interpret(program, given.values);
+    run_kernels([&] { interpret(program, given.values); });
   });
   nb::class_<Runner>(m, "Runner").def("__call__", &Runner::operator());
   bind_launches(m);

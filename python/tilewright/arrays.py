@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from .dtypes import dtype as make_dtype, numpy_dtype
 from .error import fail
 
@@ -10,9 +12,21 @@ def is_array(value) -> bool:
     """Whether a launch takes ``value`` as a tensor."""
     if isinstance(value, (int, float, bool, str, bytes)) or value is None:
         return False
+    if _is_numpy_scalar(value):  # which has shape () too
+        return False
     if hasattr(value, "__dlpack__") or hasattr(value, "__array_interface__") or hasattr(value, "data_ptr"):
         return getattr(value, "shape", None) is not None
     return isinstance(value, (memoryview, bytearray))
+
+
+def _is_numpy_scalar(value):
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
+
+
+def plain_number(value):
+    """A scalar of numpy as the same number of Python; other values as they are."""
+    return value.item() if _is_numpy_scalar(value) else value
 
 
 def package_of(array) -> str:
@@ -27,6 +41,15 @@ def strides_of(array):
     if steps is None:
         return None
     return tuple(step // array.itemsize for step in steps)
+
+
+def copy_of(value):
+    """A copy of an array, in its package; other values as they are."""
+    if not is_array(value):
+        return value
+    if package_of(value) == "torch":
+        return value.clone()
+    return value.copy() if hasattr(value, "copy") else to_numpy(value).copy()
 
 
 def empty_like_package(shape, dtype, example=None):

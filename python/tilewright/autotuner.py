@@ -14,10 +14,10 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 from .error import Error, fail
-from .jit import JITImpl, _key
+from .jit import JITImpl, key_of_argument
 from .kernel import JITKernel
 from .pass_config import check_pass_configs
-from .profiler import Profiler, TensorSupplyType, _listed, assert_close, do_bench
+from .profiler import Profiler, TensorSupplyType, _listed, do_bench
 
 __all__ = ["AutoTuner", "AutotuneResult", "autotune", "set_autotune_inputs", "get_autotune_inputs"]
 
@@ -81,14 +81,9 @@ class _Measure:
             if self.manual_check_prog is not None:
                 profiler.manual_assert_close(self.ref_prog, inputs, self.manual_check_prog)
             else:
-                self._compare(kernel, inputs)
+                rtol, atol, share = self.tolerance
+                profiler.assert_allclose(self.ref_prog, inputs, atol, rtol, share)
         return profiler.do_bench(warmup=self.warmup, rep=self.rep, input_tensors=inputs)
-
-    def _compare(self, kernel, inputs):
-        rtol, atol, share = self.tolerance
-        results, expected = _listed(kernel(*inputs)), _listed(self.ref_prog(*inputs))
-        for k, (a, b) in enumerate(zip(results, expected)):
-            assert_close(a, b, rtol, atol, share, f"result {k}")
 
 
 def _progress(done, total, name):
@@ -145,7 +140,7 @@ class AutoTuneImpl:
     """A jitted function whose parameters named in the configurations are chosen when it is called."""
 
     def __init__(self, jitted, configs, measure):
-        self.jit_impl = jitted if isinstance(jitted, JITImpl) else JITImpl(jitted, None, None, False, None, None)
+        self.jit_impl = jitted if isinstance(jitted, JITImpl) else JITImpl(jitted)
         self.configs = configs
         self.measure = measure
         self._results = {}
@@ -158,16 +153,17 @@ class AutoTuneImpl:
     def _is_chosen(self, args, kwargs, candidates):
         """Whether the caller gives the tuned parameters himself."""
         names = {name for config in candidates for name in config}
-        given = inspect.signature(self.jit_impl.func).bind_partial(*args, **{
-            k: v for k, v in kwargs.items() if k in self.jit_impl.signature.parameters
-        }).arguments
+        signature = self.jit_impl.signature
+        given = signature.bind_partial(*args, **{k: v for k, v in kwargs.items() if k in signature.parameters}).arguments
         return bool(names) and names <= set(given)
 
     def tune(self, *args, **kwargs):
         """The result for these arguments; measured once."""
-        candidates = self._candidates(args, kwargs)
+        return self._tuned(self._candidates(args, kwargs), args, kwargs)
+
+    def _tuned(self, candidates, args, kwargs):
         eager = self.jit_impl.mode == "eager"
-        key = self.jit_impl.key_of(args, kwargs) if eager else (_key(args), _key(kwargs))
+        key = self.jit_impl.key_of(args, kwargs) if eager else (key_of_argument(args), key_of_argument(kwargs))
         if key not in self._results:
             inputs = self.jit_impl.passed_values(args, kwargs) if eager else None
             result = tune(self.jit_impl.func.__name__, candidates,
@@ -177,17 +173,19 @@ class AutoTuneImpl:
         return self._results[key]
 
     def __call__(self, *args, **kwargs):
-        if self._is_chosen(args, kwargs, self._candidates(args, kwargs)):
+        candidates = self._candidates(args, kwargs)
+        if self._is_chosen(args, kwargs, candidates):
             return self.jit_impl(*args, **kwargs)
-        result = self.tune(*args, **kwargs)
+        result = self._tuned(candidates, args, kwargs)
         if self.jit_impl.mode == "lazy":
             return result.kernel
         return self.jit_impl(*args, **{**kwargs, **result.config})
 
     def compile(self, *args, **kwargs):
-        if self._is_chosen(args, kwargs, self._candidates(args, kwargs)):
+        candidates = self._candidates(args, kwargs)
+        if self._is_chosen(args, kwargs, candidates):
             return self.jit_impl.compile(*args, **kwargs)
-        return self.tune(*args, **kwargs).kernel
+        return self._tuned(candidates, args, kwargs).kernel
 
     def __getattr__(self, name):
         return getattr(self.jit_impl, name)

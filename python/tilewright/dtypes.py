@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from . import _core
@@ -155,8 +156,12 @@ def is_dtype(value) -> bool:
     if isinstance(value, str):
         base = re.sub(r"x\d+$", "", _canonical(value))
         return base in _CORE_NAMES or base in _MISSING
-    module = getattr(type(value), "__module__", "") if not isinstance(value, type) else value.__module__
-    return module.split(".")[0] in ("torch", "numpy", "ml_dtypes", "jax") and "dtype" in f"{type(value)}{value}"
+    own = value if isinstance(value, type) else type(value)
+    if own.__module__.split(".")[0] not in ("torch", "numpy", "ml_dtypes", "jax", "jaxlib"):
+        return False
+    if isinstance(value, type):  # numpy.float32
+        return is_dtype(value.__name__)
+    return "dtype" in f"{type(value)}{value}"
 
 
 def core_name(name) -> str:
@@ -172,6 +177,7 @@ def from_core(name: str) -> dtype:
     return dtype(_AUTHOR_NAMES[name])
 
 
+@functools.lru_cache(maxsize=None)
 def numpy_dtype(name):
     """numpy's type; the narrow floats come from the package ml_dtypes."""
     import numpy

@@ -12,10 +12,10 @@ def is_cache_enabled():
 
 
 def enable_cache():
-    """Kernels are kept on disk, as without this call."""
+    """Kernels are kept on disk, as without this call. To be called before the first one is compiled."""
     os.environ.pop("TILEWRIGHT_DISABLE_CACHE", None)
 
 
 def disable_cache():
-    """Kernels that are compiled from now on are not kept on disk."""
+    """Kernels are not kept on disk. To be called before the first one is compiled."""
     os.environ["TILEWRIGHT_DISABLE_CACHE"] = "1"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import numbers
 
-from .arrays import is_array, strides_of
+from .arrays import is_array, plain_number, strides_of
 from .error import fail
 from .kernel import JITKernel
 from .language.eager import EagerFunction
-from .language.program import PrimFunc
+from .language.program import PrimFunc, caller_names, has_texts
 from .language.rewrite import Source, mentions
 from .language.symbols import solve
 from .pass_config import check_pass_configs
@@ -20,7 +21,7 @@ def compile(func, out_idx=None, execution_backend=None, target=None, target_host
             pass_configs=None, compile_flags=None):
     """Compiles a program for a target, or loads it from the cache."""
     return JITKernel(func, out_idx=out_idx, target=target or "auto", pass_configs=check_pass_configs(pass_configs),
-                     compile_flags=compile_flags, verbose=bool(verbose))
+                     compile_flags=compile_flags)
 
 
 def par_compile(funcs, out_idx=None, target=None, num_workers=None, ignore_error=False, **options):
@@ -39,36 +40,51 @@ def par_compile(funcs, out_idx=None, target=None, num_workers=None, ignore_error
         return list(workers.map(one, funcs))
 
 
-def _key(value):
-    """Something hashable that is equal for equal arguments."""
+class _Same:
+    """Equal for one object. It holds the object, whose id another one could have later."""
+
+    def __init__(self, value):
+        self._value = value
+
+    def __eq__(self, other):
+        return isinstance(other, _Same) and self._value is other._value
+
+    def __hash__(self):
+        return id(self._value)
+
+
+def key_of_argument(value):
+    """Something hashable that is equal for equal arguments, which 1, 1.0 and True are not, nor 0.0 and -0.0."""
     if isinstance(value, dict):
-        return ("dict", tuple(sorted((repr(k), _key(v)) for k, v in value.items())))
+        return ("dict", frozenset((key_of_argument(k), key_of_argument(v)) for k, v in value.items()))
     if isinstance(value, (list, tuple)):
-        return (type(value).__name__, tuple(map(_key, value)))
-    if isinstance(value, set):
-        return ("set", tuple(sorted(map(repr, value))))
+        return (type(value), tuple(map(key_of_argument, value)))
+    if isinstance(value, (set, frozenset)):
+        return (type(value), frozenset(map(key_of_argument, value)))
+    if isinstance(value, numbers.Number):
+        return (type(value), repr(value))
     try:
         hash(value)
     except TypeError:
-        return ("id", id(value))
-    return (type(value).__name__, value)
+        return _Same(value)
+    return (type(value), value)
 
 
 class JITImpl:
     """A decorated function. One that gives programs (lazy) is compiled and returns kernels; one that declares its
     tensors in its body (eager) is compiled for its arguments, and run."""
 
-    def __init__(self, func, out_idx, target, verbose, pass_configs, compile_flags):
+    def __init__(self, func, out_idx=None, target=None, pass_configs=None, compile_flags=None, around=None):
         self.func = func
         self.out_idx = out_idx
         self.target = target
-        self.verbose = verbose
         self.pass_configs = check_pass_configs(pass_configs)
         self.compile_flags = compile_flags
         self.signature = inspect.signature(func)
         self._kernels = {}
         self._mode = None
         self._eager = None
+        self._around = around or {}  # names for annotations that are strings
         functools.update_wrapper(self, func)
 
     # ---- lazy or eager ----
@@ -82,7 +98,7 @@ class JITImpl:
                 if self.out_idx is not None:
                     fail(f"out_idx of the eager function {self.func.__name__}", "return tensors of T.empty",
                          kind="invalid_argument")
-                self._eager = EagerFunction(self.func)
+                self._eager = EagerFunction(self.func, self._around)
         return self._mode
 
     def _find_mode(self):
@@ -133,10 +149,10 @@ class JITImpl:
 
     def _make(self, program):
         return JITKernel(program, out_idx=self.out_idx, target=self.target or "auto", pass_configs=self.pass_configs,
-                         compile_flags=self.compile_flags, verbose=self.verbose)
+                         compile_flags=self.compile_flags)
 
     def _lazy_kernel(self, args, kwargs):
-        key = (_key(args), _key(kwargs))
+        key = (key_of_argument(args), key_of_argument(kwargs))
         kernel = self._kernels.get(key)
         if kernel is None:
             kernel = self._kernels[key] = self._make(self._program(args, kwargs))
@@ -150,7 +166,7 @@ class JITImpl:
         constants = {name: value for name, value in kwargs.items() if name not in own}
         bound = self.signature.bind(*args, **own) if complete else self.signature.bind_partial(*args, **own)
         bound.apply_defaults()
-        return dict(bound.arguments), constants
+        return {name: plain_number(value) for name, value in bound.arguments.items()}, constants
 
     def _split(self, values):
         """The arrays among the values, and the others."""
@@ -160,9 +176,11 @@ class JITImpl:
     def key_of(self, args, kwargs):
         """Equal for calls of an eager function that the same program serves."""
         values, constants = self._bound(args, kwargs, complete=False)
-        tensors, fixed = self._split(values)
+        return self._key(*self._split(values), constants)
+
+    def _key(self, tensors, fixed, constants):
         shapes = tuple((name, tuple(map(int, a.shape)), strides_of(a)) for name, a in tensors.items())
-        return (_key(self._static(fixed)), shapes, _key(constants))
+        return (key_of_argument(self._static(fixed)), shapes, key_of_argument(constants))
 
     def passed_values(self, args, kwargs):
         """What a kernel of an eager function is called with, in the order of its parameters; None where tensors are
@@ -175,16 +193,16 @@ class JITImpl:
     def _eager_kernel(self, args, kwargs, complete=True):
         """The kernel for these arguments, and what it is called with. Tensors may be missing where constants are given
         by name."""
-        key = self.key_of(args, kwargs)
         values, constants = self._bound(args, kwargs, complete)
+        tensors, fixed = self._split(values)
+        key = self._key(tensors, fixed, constants)
         kernel = self._kernels.get(key)
         if kernel is None:
-            tensors, fixed = self._split(values)
             missing = {name: None for name in self.signature.parameters if name not in values}
             parameters, names = self._eager.find_signature({**values, **missing}, {**tensors, **missing})
             known = self._solve(parameters, names, tensors, constants)
             # Other strides of the same extents are the same program.
-            own = (_key(self._static(fixed)), tuple(sorted(known.items())))
+            own = (key_of_argument(self._static(fixed)), tuple(sorted(known.items())))
             kernel = self._kernels.get(own)
             if kernel is None:
                 program = self._eager.build({**values, **missing}, {**tensors, **missing}, known)
@@ -217,10 +235,11 @@ def jit(func=None, *, out_idx=None, target=None, target_host=None, execution_bac
         pass_configs=None, debug_root_path=None, compile_flags=None):
     """Decorates a kernel function, or a function that makes one."""
 
-    def decorate(function):
+    def decorate(function, around=None):
         if isinstance(function, PrimFunc):
             return compile(function, out_idx=out_idx, target=target, pass_configs=pass_configs,
                            compile_flags=compile_flags)
-        return JITImpl(function, out_idx, target, verbose, pass_configs, compile_flags)
+        names = caller_names(2) if around is None else around
+        return JITImpl(function, out_idx, target, pass_configs, compile_flags, names if has_texts(function) else {})
 
-    return decorate if func is None else decorate(func)
+    return decorate if func is None else decorate(func, caller_names(2))

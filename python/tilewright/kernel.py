@@ -36,8 +36,7 @@ def _output_places(out_idx, count):
 class JITKernel:
     """A program compiled for a target. Called with arrays and numbers; outputs of ``out_idx`` are returned."""
 
-    def __init__(self, func, out_idx=None, target="auto", pass_configs=None, compile_flags=None, verbose=False,
-                 optimize=3):
+    def __init__(self, func, out_idx=None, target="auto", pass_configs=None, compile_flags=None, optimize=3):
         if not isinstance(func, PrimFunc):
             fail(f"{func!r} is compiled, which is no program", "pass a function decorated with @T.prim_func",
                  kind="invalid_argument")
@@ -46,8 +45,9 @@ class JITKernel:
         self.prim_func = func
         self.pass_configs = pass_configs or {}
         self.compile_flags = compile_flags
-        places = func.output_positions if func.output_positions is not None else None
-        self._outputs = places if places is not None else _output_places(out_idx, len(func.parameters))
+        self._outputs = func.output_positions
+        if self._outputs is None:
+            self._outputs = _output_places(out_idx, len(func.parameters))
         self._inputs = [k for k in range(len(func.parameters)) if k not in self._outputs]
         self.out_idx = list(self._outputs)
         self._compiled = _core.compile(func.program, target_name(target), 0, optimize, _write)
@@ -83,6 +83,7 @@ class JITKernel:
         """The arguments checked once: a launch that costs little, and the outputs that it writes."""
         arguments, outputs = self._arguments(args, kwargs)
         launch = _core.bind(self._compiled, arguments, self._written)
+        launch = LaunchAfterStreams(launch) if self._on_gpu else launch
         return (launch, *outputs) if outputs else launch
 
     def _arguments(self, args, kwargs):
@@ -196,6 +197,19 @@ class JITKernel:
 
     def show_sass(self):
         unsupported("show_sass is not built yet")
+
+
+class LaunchAfterStreams:
+    """A bound launch on a GPU: each call waits for other streams first, as a call of the kernel does."""
+
+    def __init__(self, launch):
+        self._launch = launch
+        self.wait = launch.wait
+        self.remarks = launch.remarks
+
+    def __call__(self):
+        wait_for_streams()
+        self._launch()
 
 
 def wait_for_streams():

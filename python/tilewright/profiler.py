@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import enum
+import sys
 import time
 
-from .arrays import default_package, is_array, package_of, to_numpy
+from .arrays import copy_of, default_package, to_numpy
 from .dtypes import numpy_dtype
 from .error import fail
 
@@ -115,23 +116,26 @@ class Profiler:
     def run_once(self, func=None):
         return (func or self.kernel)(*self.inputs())
 
+    def _results(self, reference_program, inputs):
+        """Of the kernel, and of the reference on the same inputs. What a kernel that returns nothing writes, the
+        reference has not seen, and the reference works on copies."""
+        if self.kernel.out_idx:
+            return _listed(self.kernel(*inputs)), _listed(reference_program(*inputs))
+        expected = _listed(reference_program(*map(copy_of, inputs)))
+        self.kernel(*inputs)
+        return [inputs[k] for k, is_written in enumerate(self.kernel._written) if is_written], expected
+
     def assert_allclose(self, reference_program, input_tensors=None, atol=1e-2, rtol=1e-2, max_mismatched_ratio=0.01):
         """Calls kernel and reference with the same inputs and compares what they return. A kernel that returns
         nothing is compared by the arrays that it writes."""
-        inputs = _listed(input_tensors) or self.inputs()
-        actual = _listed(self.kernel(*inputs))
-        if not actual:
-            written = [k for k, is_written in enumerate(self.kernel._written) if is_written]
-            actual = [inputs[k] for k in written]
-        expected = _listed(reference_program(*inputs))
+        actual, expected = self._results(reference_program, _listed(input_tensors) or self.inputs())
         if len(actual) != len(expected):
             raise AssertionError(f"the kernel has {len(actual)} results, but the reference {len(expected)}")
         for index, (a, b) in enumerate(zip(actual, expected)):
             assert_close(a, b, rtol, atol, max_mismatched_ratio, f"result {index}")
 
     def manual_assert_close(self, reference_program, input_tensors=None, manual_check_prog=None):
-        inputs = _listed(input_tensors) or self.inputs()
-        manual_check_prog(_listed(self.kernel(*inputs)), _listed(reference_program(*inputs)))
+        manual_check_prog(*self._results(reference_program, _listed(input_tensors) or self.inputs()))
 
     def assert_consistent(self, repeat=10):
         """The same inputs give the same bits, again and again."""
@@ -174,27 +178,30 @@ def _summary(samples, quantiles, return_mode):
     return float(modes[return_mode](samples))
 
 
-def _synchronize(result):
-    if any(is_array(r) and package_of(r) == "torch" and r.device.type == "cuda" for r in _listed(result)):
-        import torch
-
+def _synchronize():
+    """Waits for what torch has launched, whatever the timed function returns."""
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_initialized():
         torch.cuda.synchronize()
 
 
 def do_bench(fn, warmup=25, rep=100, _n_warmup=0, _n_repeat=0, quantiles=None, fast_flush=True, backend="event",
              return_mode="mean", device=None, cache_size=None, early_stop_baseline=None):
     """Milliseconds of one call of any function."""
-    _synchronize(fn())
+    fn()
+    _synchronize()
     begin = time.perf_counter()
-    _synchronize(fn())
+    fn()
+    _synchronize()
     once = max(time.perf_counter() - begin, 1e-7)
     for _ in range(_n_warmup or min(1000, int(warmup / 1000 / once) + 1)):
-        result = fn()
-    _synchronize(result)
+        fn()
+    _synchronize()
     samples = []
     for _ in range(_n_repeat or min(10000, int(rep / 1000 / once) + 1)):
         begin = time.perf_counter()
-        _synchronize(fn())
+        fn()
+        _synchronize()
         samples.append((time.perf_counter() - begin) * 1000)
     return _summary(samples, quantiles, return_mode)
 

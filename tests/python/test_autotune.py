@@ -49,6 +49,25 @@ def test_candidates_with_wrong_results_are_left_out():
     assert "elements differ" in result.refused[0][1]
 
 
+def test_results_that_are_written_are_compared():
+    """Without out_idx the kernel returns nothing; its second parameter is what it writes."""
+
+    @tilewright.autotune(configs=[{"wrong": 1}, {"wrong": 0}], warmup=1, rep=1, ref_prog=lambda a, b: a + 1)
+    @tilewright.jit
+    def factory(wrong=0):
+        return add(64, wrong)
+
+    result = factory.tune()
+    assert result.config == {"wrong": 0}
+    assert "elements differ" in result.refused[0][1]
+
+
+def test_references_have_as_many_results_as_kernels():
+    with pytest.raises(tilewright.Error, match="none of the 1 configurations") as caught:
+        make([{"block": 64}], ref_prog=lambda a: (a + 1, a))()
+    assert "the kernel has 1 results, but the reference 2" in caught.value.notes[0][0]
+
+
 def test_when_nothing_works_all_reasons_are_given():
     with pytest.raises(tilewright.Error, match="none of the 2 configurations of factory works") as caught:
         make([{"block": 3}, {"block": 0}])()
@@ -60,6 +79,23 @@ def test_when_nothing_works_all_reasons_are_given():
 def test_given_parameters_are_not_tuned():
     factory = make([{"block": 3}])
     assert factory(block=16).config is None
+
+
+def test_configurations_are_asked_for_once_a_call():
+    asked = []
+
+    def configs(n):
+        asked.append(n)
+        return [{"block": n}]
+
+    @tilewright.autotune(configs=configs, warmup=1, rep=1)
+    @tilewright.jit(out_idx=[-1])
+    def factory(n, block=0):
+        return add(block)
+
+    factory(8)
+    factory(8)
+    assert asked == [8, 8]
 
 
 def test_configurations_from_the_arguments():

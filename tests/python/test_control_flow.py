@@ -54,6 +54,28 @@ def test_and_or_not():
         assert x.tolist() == [int((b > 3 and b != 5) or (flag == 1 and b == 0)) for b in range(12)]
 
 
+def test_conditions_that_fold_to_a_constant():
+    """T.int32(4) is an expression whose value is known while the kernel is built."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((4,), "int32")):
+        with T.Kernel(1):
+            for i in T.serial(4):
+                X[i] = 0
+            if 1 < 2 and T.int32(4) == 4:
+                X[0] = 1
+            if T.int32(4) == 4 and T.int32(4) > 3:
+                X[1] = 1
+            if T.int32(4) == 4 and T.int32(4) > 4:
+                X[2] = 1
+            if T.int32(4) == 3 or T.int32(4) > 4:
+                X[3] = 1
+
+    x = numpy.full(4, 9, numpy.int32)
+    run(kernel, x)
+    assert x.tolist() == [1, 1, 0, 0]
+
+
 def test_and_guards_a_read():
     """The right side of `and` is read only where the left side holds: element b of 4 for b < 4."""
 
@@ -171,6 +193,64 @@ def test_swapping_and_many_targets():
     assert a.tolist() == [2, 1, 4, 4]
 
 
+def test_elements_are_read_before_the_first_target_is_stored():
+    def exchange(a):
+        a[0], a[1] = a[1], a[0]
+        (a[2], a[3]), a[4] = (a[3], a[4]), a[2]
+        a[5], *a_rest = a[6], a[5], a[5] + a[6]
+        a[6] = a_rest[0] + a_rest[1]
+        a[7] = last = a[7] + 1
+        a[8] = last
+
+    @T.prim_func
+    def kernel(A: T.Tensor((9,), "int32")):
+        with T.Kernel(1):
+            A[0], A[1] = A[1], A[0]
+            (A[2], A[3]), A[4] = (A[3], A[4]), A[2]
+            A[5], *rest = A[6], A[5], A[5] + A[6]
+            A[6] = rest[0] + rest[1]
+            A[7] = last = A[7] + 1
+            A[8] = last
+
+    a = numpy.arange(10, 19, dtype=numpy.int32)
+    expected = a.tolist()
+    exchange(expected)
+    run(kernel, a)
+    assert a.tolist() == expected
+
+
+def test_reversal_in_place():
+    @T.prim_func
+    def kernel(A: T.Tensor((7,), "float32")):
+        with T.Kernel(1):
+            for i in T.serial(3):
+                A[i], A[6 - i] = A[6 - i], A[i]
+
+    a = numpy.arange(7, dtype=numpy.float32)
+    run(kernel, a)
+    assert a.tolist() == [6, 5, 4, 3, 2, 1, 0]
+
+
+def test_variables_are_read_before_the_first_target_is_stored():
+    """Fibonacci's numbers, and an exchange."""
+
+    @T.prim_func
+    def kernel(X: T.Tensor((12,), "int64")):
+        with T.Kernel(1):
+            v = T.alloc_var("int64", 0)
+            w = T.alloc_var("int64", 1)
+            for k in T.serial(10):
+                X[k] = v
+                v, w = w, v + w
+            v, w = w, v
+            X[10] = v
+            X[11] = w
+
+    x = numpy.zeros(12, numpy.int64)
+    run(kernel, x)
+    assert x.tolist() == [0, 1, 1, 2, 3, 5, 8, 13, 21, 34, 89, 55]
+
+
 def test_branches_that_python_takes(rng):
     def make(double):
         @T.prim_func
@@ -242,6 +322,25 @@ def test_names_inside_of_branches_are_their_own():
     a = numpy.zeros(4, numpy.int32)
     run(kernel, a)
     assert a.tolist() == [0, 101, 4, 6]
+
+
+def test_annotations_of_a_macro_inside_of_a_kernel():
+    Reference = T.Ref
+
+    @T.prim_func
+    def kernel(A: T.Tensor((2,), "int32")):
+        with T.Kernel(1):
+
+            @T.macro
+            def bump(x: Reference, y):
+                x += y
+
+            bump(A[0], 2)
+            bump(A[1], 3)
+
+    a = numpy.array([10, 20], numpy.int32)
+    run(kernel, a)
+    assert a.tolist() == [12, 23]
 
 
 def test_macros_pass_values_and_references():

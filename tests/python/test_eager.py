@@ -67,6 +67,22 @@ def test_several_outputs_and_scalars(rng):
         numpy.testing.assert_array_equal(z, numpy.stack([x, -x], 1))
 
 
+def test_numbers_of_numpy_are_numbers(rng):
+    @tilewright.jit
+    def scaled(X, factor: T.float32, block: int = 4):
+        n = T.const("n")
+        X: T.Tensor[[n], "float32"]
+        Y = T.empty((n,), "float32")
+        with T.Kernel(T.ceildiv(n, block)) as b:
+            for i in T.Parallel(block):
+                Y[b * block + i] = X[b * block + i] * factor
+        return Y
+
+    x = rng.standard_normal(10).astype(numpy.float32)
+    numpy.testing.assert_array_equal(scaled(x, numpy.float32(0.5)), x * numpy.float32(0.5))
+    numpy.testing.assert_array_equal(scaled(x, 3, numpy.int64(8)), x * numpy.float32(3))
+
+
 def test_constants_by_name():
     @tilewright.jit
     def ramp(X):
@@ -81,6 +97,45 @@ def test_constants_by_name():
     assert x.tolist() == [0, 3, 6, 9, 12]
     with pytest.raises(tilewright.Error, match="no parameter or constant m"):
         ramp(x, m=3)
+
+
+class Config:
+    """Options of a kernel; equal ones are equal, so that it has no hash."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __eq__(self, other):
+        return self.value == other.value
+
+
+def make_constant():
+    @tilewright.jit(out_idx=-1)
+    def constant(config):
+        value = config.value if isinstance(config, Config) else config
+
+        @T.prim_func
+        def main(Y: T.Tensor((1,), "float32")):
+            with T.Kernel(1):
+                Y[0] = value
+
+        return main
+
+    return constant
+
+
+def test_arguments_without_a_hash_have_kernels_of_their_own():
+    """The objects die at once, so that the next one would have the same id."""
+    constant = make_constant()
+    assert [constant(Config(value))().item() for value in range(8)] == list(range(8))
+    kept = Config(5)
+    assert constant(kept) is constant(kept)
+
+
+def test_zeros_of_both_signs_have_kernels_of_their_own():
+    constant = make_constant()
+    assert [bool(numpy.signbit(constant(zero)()[0])) for zero in (0.0, -0.0)] == [False, True]
+    assert constant(0.0) is constant(0.0)
 
 
 def test_dynamic_extents_share_one_kernel(rng):

@@ -1,5 +1,6 @@
 """Calling kernels: arguments of several packages, outputs, profiles, interrupts, threads."""
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -7,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+import types
 
 import numpy
 import pytest
@@ -95,12 +97,70 @@ def test_every_dtype_of_numpy(rng):
         numpy.testing.assert_array_equal(a, b)
 
 
+def test_other_orders_of_bytes_are_refused():
+    kernel = tilewright.compile(add)
+    b = numpy.zeros((6, 5), numpy.float32)
+    with pytest.raises(tilewright.Error, match="bytes are in the order of other machines") as caught:
+        kernel(numpy.ones((6, 5), numpy.dtype(numpy.float32).newbyteorder()), b, 2)
+    assert caught.value.kind == "invalid_argument" and "newbyteorder('=')" in caught.value.hint
+
+
+@pytest.mark.parametrize("number", [numpy.longdouble(1), numpy.clongdouble(1)])
+def test_numbers_wider_than_those_of_python_are_refused(number):
+    a, b = numpy.ones((6, 5), numpy.float32), numpy.zeros((6, 5), numpy.float32)
+    with pytest.raises(tilewright.Error, match="a value of the Python type c?longdouble is passed to a kernel"):
+        tilewright.compile(add)(a, b, number)
+
+
+class Elsewhere(Foreign):
+    """An array of DLPack that says to lie on a device of another kind."""
+
+    def __init__(self, array, kind):
+        super().__init__(array)
+        self._kind = kind
+
+    def __dlpack__(self, **_options):
+        capsule = self._array.__dlpack__()
+        pointer_of = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer_of.restype, pointer_of.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+        # DLTensor begins with the pointer to the data; the kind of the device follows.
+        place = pointer_of(capsule, b"dltensor") + ctypes.sizeof(ctypes.c_void_p)
+        ctypes.c_int32.from_address(place).value = self._kind
+        return capsule
+
+    def __dlpack_device__(self):
+        return (self._kind, 0)
+
+
+def test_devices_of_dlpack():
+    """3 is memory of the host that CUDA has pinned, 10 ROCm's, 7 Vulkan's."""
+    kernel = tilewright.compile(add)
+    a, b = numpy.ones((6, 5), numpy.float32), numpy.zeros((6, 5), numpy.float32)
+    kernel(Elsewhere(a, 3), b, 2)
+    numpy.testing.assert_array_equal(b, numpy.full((6, 5), 2))
+    for kind in (7, 10):
+        with pytest.raises(tilewright.Error, match=f"an array lies on a device of DLPack's kind {kind}"):
+            kernel(Elsewhere(a, kind), b, 2)
+
+
 def test_read_only_inputs_are_fine(rng):
     a = rng.standard_normal((6, 5)).astype(numpy.float32)
     a.flags.writeable = False
     b = numpy.zeros((6, 5), numpy.float32)
     tilewright.compile(add)(a, b, 1)
     numpy.testing.assert_array_equal(a, b)
+
+
+def test_read_only_arrays_that_are_read_atomically():
+    @T.prim_func
+    def copy(A: T.Tensor((4,), "int32"), B: T.Tensor((4,), "int32")):
+        with T.Kernel(4) as b:
+            B[b] = T.atomic_load(A[b])
+
+    a, b = numpy.arange(4, dtype=numpy.int32), numpy.zeros(4, numpy.int32)
+    a.flags.writeable = False
+    tilewright.compile(copy)(a, b)
+    assert b.tolist() == [0, 1, 2, 3]
 
 
 def test_bound_launch(rng):
@@ -112,6 +172,32 @@ def test_bound_launch(rng):
     a += 1
     launch()
     numpy.testing.assert_array_equal(b, a * 2)
+
+
+def test_launches_on_a_gpu_wait_for_the_current_stream(monkeypatch):
+    """Called or bound, each launch first waits for the stream of torch that the author has made current."""
+
+    class Stream:
+        cuda_stream = 7
+
+        def synchronize(self):
+            a.fill(next(values))
+
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(is_available=lambda: True, is_current_stream_capturing=lambda: False,
+                                       current_stream=Stream)
+    kernel = tilewright.compile(add, target="cpu")
+    kernel._on_gpu = True  # the order of things is the same there
+    a, b, values = numpy.zeros((6, 5), numpy.float32), numpy.zeros((6, 5), numpy.float32), iter((1, 2, 3))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    kernel(a, b, 10)
+    assert (b == 10).all()
+    launch = kernel.bind(a, b, 10)
+    launch()
+    assert (b == 20).all()
+    launch()
+    launch.wait()
+    assert (b == 30).all() and launch.remarks() == []
 
 
 def test_profiler(rng):
@@ -128,6 +214,40 @@ def test_profiler(rng):
     profiler.assert_allclose(reference, input_tensors=inputs)
     with pytest.raises(AssertionError, match="elements differ"):
         profiler.assert_allclose(lambda a, b, scale: a * scale + 1, input_tensors=inputs)
+
+
+def test_references_do_not_see_what_the_kernel_writes(rng):
+    """Kernel and reference both double X in place, from the same values."""
+
+    @T.prim_func
+    def double(X: T.Tensor((5,), "float32")):
+        with T.Kernel(5) as b:
+            X[b] = X[b] * 2
+
+    def in_place(factor):
+        def reference(x):
+            x *= factor
+            return x
+
+        return reference
+
+    profiler = tilewright.compile(double).get_profiler()
+    x = rng.standard_normal(5).astype(numpy.float32) + 10
+    profiler.assert_allclose(in_place(2), input_tensors=[x.copy()])
+    with pytest.raises(AssertionError, match="elements differ"):
+        profiler.assert_allclose(in_place(3), input_tensors=[x.copy()])
+
+
+def test_times_wait_for_torch(monkeypatch):
+    """Whatever a function returns, what it launched is waited for: before the first time, and for each."""
+    from tilewright.profiler import do_bench
+
+    events = []
+    torch = types.ModuleType("torch")
+    torch.cuda = types.SimpleNamespace(is_initialized=lambda: True, synchronize=lambda: events.append("wait"))
+    monkeypatch.setitem(sys.modules, "torch", torch)
+    do_bench(lambda: events.append("call"), _n_warmup=1, _n_repeat=3)
+    assert events == ["call", "wait"] * 6
 
 
 @pytest.mark.parametrize("supply, check", [
@@ -180,7 +300,12 @@ def test_other_threads_run_while_a_kernel_does():
     assert counted[0] - before >= 10
 
 
-def test_an_interrupt_ends_a_kernel(tmp_path):
+@pytest.mark.parametrize("launch", [
+    "kernel(x)",
+    "kernel.bind(x)()",
+    "kernel.get_profiler().do_bench(input_tensors=[x])",
+])
+def test_an_interrupt_ends_a_kernel(tmp_path, launch):
     script = tmp_path / "endless.py"
     script.write_text(textwrap.dedent(
         """
@@ -195,13 +320,14 @@ def test_an_interrupt_ends_a_kernel(tmp_path):
                     X[0] = 0
 
         kernel = tilewright.compile(endless)
+        x = numpy.zeros(1, numpy.int32)
         print("begins", flush=True)
         try:
-            kernel(numpy.zeros(1, numpy.int32))
+            LAUNCH
         except KeyboardInterrupt:
             print("interrupted", flush=True)
         """
-    ))
+    ).replace("LAUNCH", launch))
     process = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True, env=dict(os.environ))
     assert process.stdout.readline() == "begins\n"
     time.sleep(0.5)
@@ -273,10 +399,40 @@ def test_import_is_quick_and_needs_no_numpy():
 
 def test_dtype_names():
     assert T.float32 == "float" == T.float == T.dtype("float32") and T.float16 == "half"
+    assert T.is_dtype(numpy.float32) and T.is_dtype(numpy.dtype("int8")) and not T.is_dtype(numpy.ndarray)
     assert T.dtype(numpy.float16) == "float16" and T.dtype(numpy.dtype("int8")) == T.int8
     assert T.dtype(int) == T.int32 and T.dtype(bool) == T.bool and str(T.bfloat16) == "bfloat16"
     assert T.float16.bits == 16 and T.bool.bits == 8 and T.dtype("int4").bits == 4 and T.float8_e4m3fn.bits == 8
     assert {T.float16: 1}["float16"] == 1
+
+
+def test_scripts_that_import_tilelang():
+    """`tilelang.jit` stays the decorator when its module is imported by that name."""
+    text = textwrap.dedent(
+        """
+        import tilewright, tilewright.compat
+        tilewright.compat.install()
+        from tilelang.jit import JITImpl
+        from tilelang.autotuner import AutoTuner
+        import tilelang, tilelang.language as T
+        assert tilelang is tilewright and T is tilewright.language
+        assert isinstance(tilelang.jit(lambda: None), JITImpl) and callable(tilelang.autotune)
+        """
+    )
+    subprocess.run([sys.executable, "-c", text], check=True, env=dict(os.environ), timeout=60)
+
+
+def test_attributes_of_a_program_leave_its_outputs():
+    @tilewright.jit
+    def ramp(n: int):
+        Y = T.empty((n,), "int32")
+        with T.Kernel(n) as b:
+            Y[b] = b
+        return Y
+
+    program = ramp.get_tir(3).with_attr("name", 1)
+    assert program.attrs == {"name": 1} and ramp.get_tir(3).attrs == {}
+    assert tilewright.compile(program)().tolist() == [0, 1, 2]
 
 
 def test_missing_words_say_so():

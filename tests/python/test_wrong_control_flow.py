@@ -1,5 +1,7 @@
 """Control flow that kernels do not have."""
 
+import contextlib
+
 import pytest
 from wrong_kernels import cases, check, wrong
 
@@ -198,6 +200,46 @@ def macro_on_the_right_of_and():
     def f(A: T.Tensor((4,), "int32")):
         with T.Kernel(4) as b:
             if b < 2 and bump(A) > 3:  # here
+                A[b] = 0
+
+
+@wrong(
+    "a statement of the kernel stands in a part of an expression that is evaluated only under a condition",
+    hint="write an if statement, or give the value a name before",
+)
+def macro_behind_a_comparison():
+    @T.macro
+    def bump(A):
+        A[0] = A[0] + 1
+        return A[0]
+
+    @T.prim_func
+    def f(A: T.Tensor((4,), "int32")):
+        with T.Kernel(4) as b:
+            if 1 < b < bump(A):  # here
+                A[b] = 0
+
+
+@wrong(
+    "parts of tiles are assigned together with others",
+    hint="an assignment of its own for each part",
+)
+def exchange_of_parts():
+    @T.prim_func
+    def f(A: T.Tensor((8,), "int32")):
+        with T.Kernel(1):
+            A[0:4], A[4:8] = A[4:8], A[0:4]  # here
+
+
+@wrong(
+    "with opens a value of the Python type nullcontext in a kernel function",
+    hint="with T.Kernel(n, threads=128) as b: is the only one; open others around the function",
+)
+def with_of_something_else():
+    @T.prim_func
+    def f(A: T.Tensor((4,), "int32")):
+        with T.Kernel(4) as b:
+            with contextlib.nullcontext():  # here
                 A[b] = 0
 
 

@@ -61,19 +61,25 @@ def copy_with_an_unknown_instruction():
             T.copy(A, a, prefer_instruction="dma")  # here
 
 
+def with_rows(extent, operation):
+    """A program with a tile of [8, 8] and one of [extent]."""
+
+    @T.prim_func
+    def f(A: T.Tensor((8, 8), "float32")):
+        with T.Kernel(1):
+            a = T.alloc_fragment((8, 8), "float32")
+            r = T.alloc_fragment((extent,), "float32")
+            T.copy(A, a)
+            operation(a, r)
+
+
 @wrong(
     "reduce_sum: r does not have the extents of a without dimension 1",
     hint="the output keeps the other dimensions, in order; the reduced one may stay with extent 1",
     note="a  fragment f32[8, 8]",
 )
 def reduce_extents():
-    @T.prim_func
-    def f(A: T.Tensor((8, 8), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_fragment((8, 8), "float32")
-            r = T.alloc_fragment((4,), "float32")
-            T.copy(A, a)
-            T.reduce_sum(a, r, dim=1)  # here
+    with_rows(4, lambda a, r: T.reduce_sum(a, r, dim=1))  # here
 
 
 @wrong(
@@ -82,13 +88,7 @@ def reduce_extents():
     note="a  fragment f32[8, 8]",
 )
 def reduce_dimension():
-    @T.prim_func
-    def f(A: T.Tensor((8, 8), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_fragment((8, 8), "float32")
-            r = T.alloc_fragment((8,), "float32")
-            T.copy(A, a)
-            T.reduce_max(a, r, dim=2)  # here
+    with_rows(8, lambda a, r: T.reduce_max(a, r, dim=2))  # here
 
 
 @wrong(
@@ -96,13 +96,7 @@ def reduce_dimension():
     hint="one of sum, max, min, abssum, absmax, bitand, bitor, bitxor",
 )
 def reduce_by_an_unknown_name():
-    @T.prim_func
-    def f(A: T.Tensor((8, 8), "float32")):
-        with T.Kernel(1):
-            a = T.alloc_fragment((8, 8), "float32")
-            r = T.alloc_fragment((8,), "float32")
-            T.copy(A, a)
-            T.reduce(a, r, "mean", dim=1)  # here
+    with_rows(8, lambda a, r: T.reduce(a, r, "mean", dim=1))  # here
 
 
 @wrong(

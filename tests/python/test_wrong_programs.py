@@ -93,6 +93,10 @@ def fill(A: T.Tensor((8,), "int32"), n: T.int32):
         A[b] = n
 
 
+def call_fill(*arguments):
+    tilewright.compile(T.prim_func(fill))(*arguments)
+
+
 @wrong(
     "fill takes 2 arguments (A, n), but 1 was passed",
     hint="pass tensors and scalars in the order of their declarations",
@@ -100,7 +104,7 @@ def fill(A: T.Tensor((8,), "int32"), n: T.int32):
     note="fill  program",
 )
 def too_few_arguments():
-    tilewright.compile(T.prim_func(fill))(numpy.zeros(8, numpy.int32))
+    call_fill(numpy.zeros(8, numpy.int32))
 
 
 @wrong(
@@ -110,7 +114,7 @@ def too_few_arguments():
     note="A  i32[8]",
 )
 def other_dtype():
-    tilewright.compile(T.prim_func(fill))(numpy.zeros(8, numpy.int64), 1)
+    call_fill(numpy.zeros(8, numpy.int64), 1)
 
 
 @wrong(
@@ -120,7 +124,7 @@ def other_dtype():
     note="A  i32[8]",
 )
 def other_extent():
-    tilewright.compile(T.prim_func(fill))(numpy.zeros(7, numpy.int32), 1)
+    call_fill(numpy.zeros(7, numpy.int32), 1)
 
 
 @wrong(
@@ -131,7 +135,7 @@ def other_extent():
 def read_only_output():
     array = numpy.zeros(8, numpy.int32)
     array.flags.writeable = False
-    tilewright.compile(T.prim_func(fill))(array, 1)
+    call_fill(array, 1)
 
 
 @wrong(
@@ -140,7 +144,7 @@ def read_only_output():
     kind="invalid_argument",
 )
 def argument_that_is_no_array():
-    tilewright.compile(T.prim_func(fill))("text", 1)
+    call_fill("text", 1)
 
 
 @wrong(

@@ -42,8 +42,14 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 def install():
     """From now on ``import tilelang`` gives Tilewright."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    if any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        return
+    sys.meta_path.insert(0, _Finder())
+    # What is loaded is not imported again, which would replace names of the package: `jit`, the decorator, by `jit`,
+    # the module.
+    if _THEIRS not in sys.modules:
+        for name in [n for n in sys.modules if n == _OURS or n.startswith(_OURS + ".")]:
+            sys.modules[_THEIRS + name[len(_OURS) :]] = sys.modules[name]
 
 
 def uninstall():

@@ -170,8 +170,8 @@ def _subscripts(buffer, index):
     items = list(index) if isinstance(index, tuple) else [index]
     if sum(item is Ellipsis for item in items) > 1:
         fail(f"{buffer.name} is indexed with more than one ...", "one ... stands for all dimensions that are not named")
-    if Ellipsis in [i for i in items if i is Ellipsis]:
-        at = next(k for k, item in enumerate(items) if item is Ellipsis)
+    at = next((k for k, item in enumerate(items) if item is Ellipsis), None)
+    if at is not None:
         missing = len(buffer.shape) - (len(items) - 1)
         items[at : at + 1] = [slice(None)] * max(missing, 0)
     if len(items) != len(buffer.shape):
@@ -285,7 +285,3 @@ LocalBuffer = _TensorWord("local")
 
 class Ref:
     """An annotation of a macro's parameter: the author's element or variable itself, not its value."""
-
-
-def is_number_of_kernel(value):
-    return isinstance(value, (_core.Expr, _core.Access, Symbol))

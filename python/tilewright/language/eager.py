@@ -10,7 +10,7 @@ from ..dtypes import core_name, dtype as make_dtype, is_dtype
 from ..error import fail
 from . import state
 from .buffers import Buffer, TensorType
-from .program import Parameter, PrimFunc, declare
+from .program import Parameter, PrimFunc, declare, resolved_where_known
 from .rewrite import rewrite
 from .symbols import Const, names_of
 
@@ -99,9 +99,13 @@ def empty(*shape, dtype="float32"):
 class EagerFunction:
     """A function that is traced for the arguments it is called with."""
 
-    def __init__(self, function):
+    def __init__(self, function, around):
         self.function = function
-        self.signature = inspect.signature(function)
+        signature = inspect.signature(function)
+        self.signature = signature.replace(parameters=[
+            p.replace(annotation=resolved_where_known(function, p.annotation, around))
+            for p in signature.parameters.values()
+        ])
         self._rewritten = None
 
     def _body(self):
@@ -165,16 +169,18 @@ class EagerFunction:
             result = self._body()(**self._arguments(values, tensors, eager))
             _check_outputs(self.function, result, eager.outputs)
             program = _core.end_program()
-        made = PrimFunc(self.function.__name__, program, eager.parameters, len(eager.outputs))
+        made = PrimFunc(self.function.__name__, program, eager.parameters)
         made.output_positions = [_place(value, eager.outputs) for value in _listed(result)]
         return made
 
 
 def is_kernel_dtype(annotation):
     """A dtype of the language; Python's int, float and bool mean numbers that the function is traced for."""
-    if annotation in (int, float, bool, str) or annotation in ("int", "float", "bool", "str"):
+    if isinstance(annotation, make_dtype):  # T.int32 is equal to "int"
+        return core_name(annotation) is not None
+    if not isinstance(annotation, str) or annotation in ("int", "float", "bool", "str"):
         return False
-    return isinstance(annotation, (str, make_dtype)) and is_dtype(annotation) and core_name(annotation) is not None
+    return is_dtype(annotation) and core_name(annotation) is not None
 
 
 def _listed(result):

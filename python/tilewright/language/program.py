@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import sys
@@ -40,12 +41,11 @@ class Parameter:
 class PrimFunc:
     """A program: what ``tilewright.compile`` takes. ``script()`` prints it."""
 
-    def __init__(self, name, program, parameters, num_outputs=0):
+    def __init__(self, name, program, parameters):
         self.name = name
         self.program = program
         self.parameters = parameters
-        self.num_outputs = num_outputs  # that T.empty declared
-        self.output_positions = None  # of those among the parameters, in the order in which they are returned
+        self.output_positions = None  # of the tensors of T.empty, in the order in which they are returned
         self.attrs = {}
 
     __name__ = property(lambda self: self.name)
@@ -58,7 +58,7 @@ class PrimFunc:
         return self.program.print()
 
     def with_attr(self, key, value):
-        made = PrimFunc(self.name, self.program, self.parameters, self.num_outputs)
+        made = copy.copy(self)
         made.attrs = {**self.attrs, key: value}
         return made
 
@@ -73,10 +73,39 @@ class PrimFunc:
         )
 
 
-def _caller_names(depth):
+def caller_names(depth):
     """Local names around a decorator, for annotations that are strings."""
     frame = sys._getframe(depth)
     return {**frame.f_locals}
+
+
+def resolved(function, annotation, around):
+    """What an annotation that is a string means where the function is written; names of dtypes stay."""
+    if not isinstance(annotation, str) or is_dtype(annotation):
+        return annotation
+    own = {n: c.cell_contents for n, c in zip(function.__code__.co_freevars, function.__closure__ or ()) if _is_set(c)}
+    return eval(annotation, function.__globals__, {**around, **own})  # noqa: S307: the author's own annotation
+
+
+def _is_set(cell):
+    try:
+        cell.cell_contents
+    except ValueError:
+        return False
+    return True
+
+
+def has_texts(function):
+    """Whether some annotation is a string, as all are after ``from __future__ import annotations``."""
+    return any(isinstance(value, str) for value in getattr(function, "__annotations__", {}).values())
+
+
+def resolved_where_known(function, annotation, around):
+    """The same, and the string itself where its names are not known: annotations of parameters may be for readers."""
+    try:
+        return resolved(function, annotation, around)
+    except (AttributeError, NameError, SyntaxError, TypeError):
+        return annotation
 
 
 def _annotation(function, name, value, around):
@@ -86,8 +115,7 @@ def _annotation(function, name, value, around):
             f"{name}: T.Tensor((m, n), dtype), or a dtype for a scalar",
             place=(function.__code__.co_filename, function.__code__.co_firstlineno, 0),
         )
-    if isinstance(value, str) and not is_dtype(value):
-        value = eval(value, function.__globals__, around)  # noqa: S307: the author's own annotation
+    value = resolved(function, value, around)
     if isinstance(value, TensorType):
         return value
     if is_dtype(value):
@@ -137,8 +165,8 @@ def build(function, parameters, name=None):
 def prim_func(function=None, **_options):
     """A function over tensors and scalars as a program, built at once."""
     if function is None:
-        return lambda f: _prim_func(f, _caller_names(2))
-    return _prim_func(function, _caller_names(2))
+        return lambda f: _prim_func(f, caller_names(2))
+    return _prim_func(function, caller_names(2))
 
 
 def _prim_func(function, around):
@@ -148,8 +176,9 @@ def _prim_func(function, around):
 class Macro:
     """Code that is put in where it is called. Numbers are passed by value, ``T.Ref`` parameters by reference."""
 
-    def __init__(self, function, owner=None):
+    def __init__(self, function, around, owner=None):
         self._function = function
+        self._around = around  # names for annotations that are strings
         self._owner = owner
         self._rewritten = None
         functools.update_wrapper(self, function)
@@ -157,7 +186,7 @@ class Macro:
     def __get__(self, owner, _type=None):
         if owner is None:
             return self
-        bound = Macro(self._function, owner)
+        bound = Macro(self._function, self._around, owner)
         bound._rewritten = self._body()
         return bound
 
@@ -165,6 +194,12 @@ class Macro:
         if self._rewritten is None:
             self._rewritten = rewrite(self._function)
         return self._rewritten
+
+    def _annotation(self, parameter):
+        annotation = parameter.annotation
+        if isinstance(annotation, str) and annotation in ("T.Ref", "Ref", "T.Var"):
+            return Ref
+        return resolved_where_known(self._function, annotation, self._around)
 
     def __call__(self, *args, **kwargs):
         state.require(f"the macro {self._function.__name__}")
@@ -176,12 +211,12 @@ class Macro:
         for name, parameter in inspect.signature(self._function).parameters.items():
             if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 continue
-            bound.arguments[name] = _passed(name, bound.arguments[name], parameter.annotation)
+            bound.arguments[name] = _passed(name, bound.arguments[name], self._annotation(parameter))
         return body(*bound.args, **bound.kwargs)
 
 
 def _passed(name, value, annotation):
-    if annotation is Ref or annotation in ("T.Ref", "Ref", "T.Var"):
+    if annotation is Ref:
         if isinstance(value, Element) and value.is_element:
             made = Var(value.buffer, value.indices)
             made.is_new = False
@@ -195,5 +230,9 @@ def _passed(name, value, annotation):
 def macro(function=None, **_options):
     """Decorates a function that is put in where it is called."""
     if function is None:
-        return Macro
-    return Macro(function)
+        return lambda f: _macro(f, caller_names(2))
+    return _macro(function, caller_names(2))
+
+
+def _macro(function, around):
+    return Macro(function, around if has_texts(function) else {})

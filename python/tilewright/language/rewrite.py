@@ -6,6 +6,8 @@ stands in nested functions, lambdas and comprehensions stays as it is.
 
 from __future__ import annotations
 
+import __future__
+
 import ast
 import builtins
 import inspect
@@ -135,6 +137,13 @@ def _inner_parallel(node):
     return None if own & used else node.body[0]
 
 
+def _is_place(target):
+    """A subscript of something that has a name, which can be asked for twice."""
+    if not isinstance(target, ast.Subscript):
+        return False
+    return all(isinstance(part, (ast.Name, ast.Attribute, ast.expr_context)) for part in ast.walk(target.value))
+
+
 class Rewriter(ast.NodeTransformer):
     def __init__(self, source):
         self._source = source
@@ -219,14 +228,17 @@ class Rewriter(ast.NodeTransformer):
         return [self._at(node, ast.Assign([self.visit(target)], value))]
 
     def _store_many(self, target, value, node):
-        if any(isinstance(item, ast.Starred) for item in target.elts):
-            return [self._at(node, ast.Assign([target], value))]
+        """All values first, and what they read, then the targets from left to right."""
+        starred = [isinstance(item, ast.Starred) for item in target.elts]
         names = [self._fresh("v") for _ in target.elts]
-        unpacked = self._call("unpack", value, ast.Constant(len(names)))
-        pattern = ast.Tuple([self._name(name, store=True) for name in names], ast.Store())
-        out = [self._at(node, ast.Assign([pattern], unpacked))]
-        for name, item in zip(names, target.elts):
-            out.extend(self._store(item, self._name(name), node))
+        owners = [self._later(item.value) if _is_place(item) else ast.Constant(None) for item in target.elts]
+        count = ast.Constant(None if any(starred) else len(names))
+        unpacked = self._call("unpack", value, count, ast.Tuple(owners, ast.Load()))
+        parts = [self._name(name, store=True) for name in names]
+        parts = [ast.Starred(part, ast.Store()) if star else part for part, star in zip(parts, starred)]
+        out = [self._at(node, ast.Assign([ast.Tuple(parts, ast.Store())], unpacked))]
+        for name, item, star in zip(names, target.elts, starred):
+            out.extend(self._store(item.value if star else item, self._name(name), node))
         return out
 
     def visit_Assign(self, node):
@@ -237,7 +249,7 @@ class Rewriter(ast.NodeTransformer):
         if len(node.targets) == 1:
             return out + self._store(node.targets[0], value, node)
         kept = self._fresh("v")
-        out.append(self._at(node, self._set(kept, value)))
+        out.append(self._at(node, self._set(kept, self._call("keep", value))))
         for target in node.targets:
             out.extend(self._store(target, self._name(kept), node))
         return out
@@ -341,6 +353,7 @@ class Rewriter(ast.NodeTransformer):
         for item in node.items:
             opened = self.visit(item.context_expr)
             target = item.optional_vars
+            opened = self._at(node, self._call("opened", opened))
             if isinstance(target, (ast.Tuple, ast.List)) and len(target.elts) == 1:
                 opened = self._at(node, self._call("single", opened))
             items.append(ast.withitem(opened, target))
@@ -388,7 +401,9 @@ def rewrite(function):
         outer.type_params = []
     ast.copy_location(outer, source.node)
     module = ast.fix_missing_locations(ast.Module([outer], []))
-    outer_code = compile(module, source.file, "exec").co_consts[0]
+    # The author's __future__ imports, not those of this file.
+    flags = function.__code__.co_flags & __future__.annotations.compiler_flag
+    outer_code = compile(module, source.file, "exec", flags=flags, dont_inherit=True).co_consts[0]
     code = next(c for c in outer_code.co_consts if isinstance(c, types.CodeType) and c.co_name == inner.name)
     cells = dict(zip(free, function.__closure__ or ()))
     cells[_RUNTIME] = types.CellType(tracing)

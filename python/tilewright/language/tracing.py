@@ -15,6 +15,7 @@ from .values import (
     compare,
     condition,
     if_expression,
+    keep,
     not_,
     or_,
     set_attribute,
@@ -38,10 +39,12 @@ __all__ = [
     "declare",
     "enter",
     "if_expression",
+    "keep",
     "kernel_range",
     "leave",
     "nested",
     "not_",
+    "opened",
     "or_",
     "set_attribute",
     "single",
@@ -66,6 +69,18 @@ def leave(depth, value):
                 notes=[(f"the {frame.kind}", frame.place)],
             )
     del state.current().frames[depth:]
+    return value
+
+
+def opened(value):
+    """What ``with`` opens: kernels."""
+    from . import _Missing
+
+    if isinstance(value, _Missing):
+        value()
+    if not isinstance(value, loops.KernelWord):
+        fail(f"with opens a value of the Python type {type(value).__name__} in a kernel function",
+             "with T.Kernel(n, threads=128) as b: is the only one; open others around the function")
     return value
 
 

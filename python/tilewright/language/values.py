@@ -116,13 +116,39 @@ def want(name):
         trace.wanted_name = name
 
 
-def unpack(value, count):
+def keep(value):
+    """A value for several targets: what it reads is read now, before the first of them is stored."""
+    if isinstance(value, (tuple, list)):
+        kept = list(map(keep, value))
+        is_same = type(value) not in (tuple, list) or all(new is old for new, old in zip(kept, value))
+        return value if is_same else type(value)(kept)
+    is_variable = isinstance(value, Var) and not value.is_new
+    is_element = isinstance(value, Element) and value.is_element
+    if is_variable or is_element or (isinstance(value, _core.Expr) and value.reads_tile()):
+        return _core.let(value, "x")
+    return value
+
+
+def _check_parts(items, owners):
+    """Parts are copied when they are stored; what an earlier target stores could have changed a later one's."""
+    for place, value in enumerate(items):
+        is_part = isinstance(value, Buffer) or (isinstance(value, Element) and not value.is_element)
+        stores = [isinstance(look(owner)[0], Buffer) for owner in owners[: place + 1] if owner] if is_part else []
+        if len(stores) > 1 and owners[place] and stores[-1] and any(stores[:-1]):
+            fail("parts of tiles are assigned together with others", "an assignment of its own for each part")
+
+
+def unpack(value, count, owners=()):
+    """The values of several targets. ``count``: None where a starred target takes any number. ``owners``: for each
+    target that is an element or part, a function that gives its tile; None for others."""
     if isinstance(value, (Buffer, _core.Expr, _core.Access)) and count == 1:
         return (value,)
     items = tuple(value)
-    if len(items) != count:
+    if count is not None and len(items) != count:
         fail(f"{len(items)} values are assigned to {count} names", "as many names as values")
-    return items
+    if len(owners) == len(items):
+        _check_parts(items, owners)
+    return items if len(items) == 1 else tuple(map(keep, items))
 
 
 def set_attribute(owner, name, value):
@@ -217,7 +243,7 @@ def _join(values, stop, combine):
                 return stop if result is None else combine(result, _core.to_expr(term))
             continue
         result = term if result is None else combine(result, term)
-    return result
+    return (not stop) if result is None else result
 
 
 def and_(*values):
@@ -260,7 +286,7 @@ def compare(signs, *values):
     left = values[0]()
     result = True
     for sign, thunk in zip(signs, values[1:]):
-        right = thunk()
+        right = thunk() if result is True else _maybe(thunk)
         term = condition(_COMPARE[sign](left, right))
         if term is False:
             return False
