@@ -117,7 +117,7 @@ class Vectorizer : public FactRewriter {
   TileId registers_for(TileId tile, int64_t count, DType dtype, const Loc& loc);
   void move(const ir::OpDef& def, TileId memory, std::span<const Expr> at, const Expr& index, TileId registers,
             int64_t count, const Loc& loc, Block& out) const;
-  bool passes_once(TileId tile, std::span<const Expr> at) const;
+  bool passes_once(std::span<const Expr> at) const;
   bool is_large(TileId tile) const;
 
   const ir::Program& program_;
@@ -159,7 +159,7 @@ TileId Vectorizer::registers_for(TileId tile, int64_t count, DType dtype, const 
 }
 
 // Each block has elements of its own, which no cache need keep for another one.
-bool Vectorizer::passes_once(TileId id, std::span<const Expr> at) const {
+bool Vectorizer::passes_once(std::span<const Expr> at) const {
   return std::any_of(before_.block_vars.begin(), before_.block_vars.end(), [&](const Expr& block) {
     return std::any_of(at.begin(), at.end(), [&](const Expr& e) { return ir::mentions(e, block.var_id()); });
   });
@@ -180,7 +180,7 @@ void Vectorizer::move(const ir::OpDef& def, TileId memory, std::span<const Expr>
                       TileId registers, int64_t count, const Loc& loc, Block& out) const {
   const int64_t elems = vector_elems(memory, at, index, count);
   const bool loads = &def == &load_vector_op();
-  const bool once = passes_once(memory, at) && (loads || is_large(memory));
+  const bool once = passes_once(at) && (loads || is_large(memory));
   for (int64_t first = 0; first < count; first += elems) {
     ir::TileRef ref{.tile = memory, .region = {}, .slot = {}};
     for (const Expr& e : at) {

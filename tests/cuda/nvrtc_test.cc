@@ -13,6 +13,8 @@
 
 #include <optional>
 
+#include <dlfcn.h>
+
 namespace tilewright::cuda {
 namespace {
 
@@ -93,6 +95,21 @@ TEST_F(FakeNvrtcTest, OldVersionIsRefused) {
   EXPECT_EQ(error.kind(), ErrorKind::toolchain);
   EXPECT_EQ(error.message(), "NVRTC 11.4 is too old: 12.0 or later is needed");
   EXPECT_NE(error.hint().find("TILEWRIGHT_NVRTC"), std::string::npos);
+}
+
+TEST_F(FakeNvrtcTest, BuiltinsBesideItAreLoadedBeforeItCompiles) {
+  const std::filesystem::path builtins = folder.path() / "libnvrtc-builtins.so.12.4";
+  test::build_library(builtins, "extern \"C\" int builtins() { return 1; }");
+  open();
+  void* const loaded = ::dlopen(builtins.c_str(), RTLD_NOW | RTLD_NOLOAD);
+  EXPECT_NE(loaded, nullptr);
+}
+
+TEST_F(FakeNvrtcTest, BuiltinsThatDoNotLoadAreSaid) {
+  test::write_text(folder.path() / "libnvrtc-builtins.so.12.4", "no library");
+  const Error error = error_of([&] { open(); });
+  EXPECT_EQ(error.kind(), ErrorKind::toolchain);
+  EXPECT_TRUE(error.message().starts_with("the builtins library of NVRTC does not load: ")) << error.message();
 }
 
 TEST_F(FakeNvrtcTest, MissingFunctionIsNamed) {

@@ -216,6 +216,25 @@ std::vector<std::string> compile_flags() {
 Nvrtc::Nvrtc(SharedLibrary library, std::shared_ptr<const Api> api)
     : library_(std::move(library)), api_(std::move(api)) {}
 
+namespace {
+
+// NVRTC opens its builtins by their name alone, beside itself. A sanitizer's dlopen stands between the two and does not
+// look there, and another NVRTC of the process may have brought others: once the right ones are loaded, the name is
+// known.
+void load_builtins(const Nvrtc& nvrtc) {
+  const auto [major, minor] = nvrtc.version();
+  const std::filesystem::path file =
+      nvrtc.path().parent_path() / fmt::format("libnvrtc-builtins.so.{}.{}", major, minor);
+  std::error_code ignored;
+  if (!std::filesystem::exists(file, ignored)) return;
+  SharedLibrary::open({.what = "the builtins library of NVRTC",
+                       .candidates = {file.string()},
+                       .places = {file.string()},
+                       .hint = "install the CUDA toolkit or the package nvidia-cuda-nvrtc anew"});
+}
+
+}  // namespace
+
 Nvrtc Nvrtc::open(const LibraryOptions& options) {
   SharedLibrary library = SharedLibrary::open(nvrtc_search(options));
   auto api = bind_api(library);
@@ -232,6 +251,7 @@ Nvrtc Nvrtc::open(const LibraryOptions& options) {
         .note("loaded from " + out.path().string())
         .hint("install a newer CUDA toolkit, or name its libnvrtc.so in TILEWRIGHT_NVRTC");
   }
+  load_builtins(out);
   // Updates within one version number differ in size.
   std::error_code error;
   const uintmax_t bytes = std::filesystem::file_size(out.path(), error);
