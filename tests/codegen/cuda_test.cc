@@ -71,7 +71,8 @@ TEST(CudaQuickstart, LoadsArePiecesOf16BytesAndTheSteadyLoopHasOneBarrier) {
     EXPECT_EQ(occurrences(steady, "tw::mma_m16n8k16_f32_f16("), 1);
     // Of the next step, and of the next iteration's first.
     EXPECT_EQ(occurrences(steady, "tw::load_matrix_x4"), 4);
-    // A and B, ahead, behind the first wait and in the loop, and no other access to shared memory or the tensors A and B.
+    // A and B, ahead, behind the first wait and in the loop, and no other access to shared memory or the tensors A and
+    // B.
     EXPECT_EQ(occurrences(text, "tw::copy_async_zero_fill<16>("), 6);
     const std::regex element(R"((A|B|A_shared|B_shared)\[)");
     EXPECT_FALSE(std::regex_search(text, element)) << text;
